@@ -6,13 +6,17 @@ How the real one differs: there are more of them, and each first asks its argume
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from numbers import Number
 from typing import Any
 
 from internals._generated import ops
+from internals._generated.functions import atleast_1d as _atleast_1d
+from internals._generated.functions import atleast_2d as _atleast_2d
+from internals._generated.functions import atleast_3d as _atleast_3d
 from internals._generated.functions import where as _generated_where
 from internals.aten.broadcasting import broadcast_shapes as _broadcast_shapes
-from internals.core.dtype import dtype
+from internals.core.dtype import bool_
 from internals.core.size import Size
 from internals.core.tensor_impl import TensorImpl
 
@@ -42,12 +46,74 @@ def einsum(*args: Any) -> Any:
 
 def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
     """All tensors expanded to the shape they broadcast to: views with stride 0. Raises RuntimeError when shapes do not fit."""
-    return tuple(ops.broadcast_tensors(list(tensors[0]) if isinstance(tensors[0], (list, tuple)) else list(tensors)))
+    return tuple(ops.broadcast_tensors(_unwrapped(tensors)))
 
 
 def broadcast_shapes(*shapes: Any) -> Size:
     """The shape that tensors of these shapes (or 1-d sizes) broadcast to. Raises RuntimeError when they do not fit."""
     return Size(_broadcast_shapes(*[(s,) if isinstance(s, int) else tuple(s) for s in shapes]))
+
+
+def block_diag(*tensors: Any) -> Any:
+    """A matrix with the given ones as blocks along its diagonal; a vector counts as one row, a number as one element.
+
+    Raises RuntimeError for a tensor of more dimensions, TypeError for what is no tensor.
+    """
+    for i, t in enumerate(tensors):
+        if not isinstance(t, TensorImpl):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
+    return ops.block_diag(list(tensors))
+
+
+def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
+    """The grid of vectors and numbers, one expanded view for each: `result[i][p] == tensors[i][p[i]]`.
+
+    `indexing` "ij" gives the first dimension to the first tensor, "xy" the second one, as in pictures; None warns, and means
+    "ij". Raises RuntimeError for matrices, no tensors, or several dtypes.
+    """
+    given = _unwrapped(tensors)
+    return tuple(ops.meshgrid(given) if indexing is None else ops.meshgrid_indexing(given, indexing))
+
+
+def cartesian_prod(*tensors: Any) -> Any:
+    """Every choice of one element of each vector, one a row, as `itertools.product` gives them; a single vector as it is."""
+    return ops.cartesian_prod(_unwrapped(tensors))
+
+
+def atleast_1d(*tensors: Any) -> Any:
+    """Numbers as vectors of one element, all others as they are. A tuple for several tensors, or a list of them."""
+    return _atleast_1d(*_one_or_list(tensors))
+
+
+def atleast_2d(*tensors: Any) -> Any:
+    """Numbers and vectors as matrices of one row, all others as they are. A tuple for several tensors, or a list of them."""
+    return _atleast_2d(*_one_or_list(tensors))
+
+
+def atleast_3d(*tensors: Any) -> Any:
+    """Vectors as (1, n, 1), matrices as (m, n, 1), all others as they are. A tuple for several tensors, or a list of them."""
+    return _atleast_3d(*_one_or_list(tensors))
+
+
+def split(tensor: Any, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Any, ...]:
+    """Consecutive views of a number of positions each, the last perhaps shorter; or of the given numbers of positions."""
+    return tensor.split(split_size_or_sections, dim)  # type: ignore[no-any-return]
+
+
+def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Any, ...]:
+    """Places in a row-major tensor of `shape`, counted through, as one index tensor a dimension.
+
+    Raises TypeError for a shape that is none, ValueError for indices that are no integers or a negative size.
+    """
+    if indices.dtype.is_floating_point or indices.dtype.is_complex or indices.dtype is bool_:
+        raise ValueError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    sizes = [shape] if isinstance(shape, int) else list(shape)
+    if not all(isinstance(n, int) for n in sizes):
+        raise TypeError(f"expected 'shape' sequence to only contain ints, but got {sizes}")
+    if any(n < 0 for n in sizes):
+        raise ValueError(f"'shape' cannot have negative values, but got {tuple(sizes)}")
+    steps = [prod(sizes[d + 1 :]) for d in range(len(sizes))]
+    return tuple(indices.div(step, rounding_mode="floor") % n for step, n in zip(steps, sizes))
 
 
 def nonzero(input: Any, *, out: Any = None, as_tuple: bool = False) -> Any:
@@ -71,32 +137,14 @@ def where(*args: Any, **kwargs: Any) -> Any:
     return _generated_where(*args, **kwargs)
 
 
-def norm(
-    input: Any,
-    p: float | str | None = "fro",
-    dim: int | Sequence[int] | None = None,
-    keepdim: bool = False,
-    out: Any = None,
-    dtype: dtype | None = None,
-) -> Any:
-    """A vector or matrix norm of `input` over `dim` (all dimensions when None).
+def _unwrapped(tensors: tuple[Any, ...]) -> list[Any]:
+    """The tensors of `f(a, b)`, and of `f([a, b])`."""
+    return list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else list(tensors)
 
-    `p` is a number, inf, -inf, "fro" (the same as 2) or "nuc" (the sum of singular values; two dimensions). Raises RuntimeError
-    for another string and for integer tensors.
-    """
-    dims = [] if dim is None else [dim] if isinstance(dim, int) else list(dim)
-    if p == "nuc":
-        dims = dims or list(range(input.dim()))
-        source = input if dtype is None else input.to(dtype)
-        if out is not None:
-            return ops.nuclear_norm_dim_out(source, dims, keepdim, out)
-        return ops.nuclear_norm_dim(source, dims, keepdim)
-    if isinstance(p, str) and p != "fro":
-        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
-    order = 2 if p in (None, "fro") else p
-    if out is not None:
-        return ops.linalg_vector_norm_out(input, order, dims, keepdim, dtype, out)
-    return ops.linalg_vector_norm(input, order, dims or None, keepdim, dtype)
+
+def _one_or_list(tensors: tuple[Any, ...]) -> tuple[Any]:
+    """What an operator takes that has one overload for a tensor and one for a list."""
+    return (tensors[0],) if len(tensors) == 1 else (tensors,)
 
 
 def _from_sublists(args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:

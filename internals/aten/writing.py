@@ -76,6 +76,13 @@ def write_outs(outs: Sequence[Any], results: Sequence[Any]) -> Any:
     return named(type(results).__name__ + "_out", results._fields)(*written)
 
 
+def write_exact_outs(outs: Sequence[Any], results: Sequence[Any]) -> Any:
+    """`write_exact_out` for each of several results; nothing is written if the dtype of one is wrong."""
+    for o, r in zip(outs, results):
+        check_dtype(r.dtype, o.dtype)
+    return write_outs(outs, results)
+
+
 def become_view(target: Any, view: Any) -> Any:
     """`t.transpose_(0, 1)` and its kind: the tensor itself takes on the geometry of the view."""
     target._geometry, target._offset, target._array = view._geometry, view._offset, None

@@ -87,23 +87,27 @@ def check_norm(self: Any, p: Any, dim: Sequence[int] | None, dtype: dtype | None
         raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
     if not is_floating(self.dtype):
         raise RuntimeError(f"linalg.vector_norm: {_EXPECTED_FLOATING}. Got {SCALAR_TYPE_NAME[self.dtype]}")
-    if dtype is not None and not is_floating(dtype):
-        raise RuntimeError(
-            f"linalg.vector_norm: dtype should be floating point or complex, but got {SCALAR_TYPE_NAME[dtype]}"
-        )
-    if dtype is not None and dtype.is_complex != self.dtype.is_complex:
-        kind = "complex" if self.dtype.is_complex else "real"
-        raise RuntimeError(
-            f"linalg.vector_norm: dtype should be {kind} for {kind} inputs, but got {SCALAR_TYPE_NAME[dtype]}"
-        )
-    if dtype is not None and promote_types(self.dtype, dtype) is not dtype:
-        raise RuntimeError(
-            f"linalg.vector_norm: the dtype of the input ({SCALAR_TYPE_NAME[self.dtype]}) should be convertible without "
-            f"narrowing to the specified dtype ({SCALAR_TYPE_NAME[dtype]})"
-        )
+    check_norm_dtype("linalg.vector_norm", dtype, self.dtype)
     dims = reduced_dims(self, dim)
     _check_identity(self, p, dims, dim)
     return float(p), dims
+
+
+def check_norm_dtype(name: str, wanted: dtype | None, given: dtype) -> None:
+    """Raises RuntimeError for a `dtype=` of a norm that is not as real or complex as the input, or narrower."""
+    if wanted is None:
+        return
+    text = SCALAR_TYPE_NAME[wanted]
+    if not is_floating(wanted):
+        raise RuntimeError(f"{name}: dtype should be floating point or complex, but got {text}")
+    if wanted.is_complex != given.is_complex:
+        kind = "complex" if given.is_complex else "real"
+        raise RuntimeError(f"{name}: dtype should be {kind} for {kind} inputs, but got {text}")
+    if promote_types(given, wanted) is not wanted:
+        raise RuntimeError(
+            f"{name}: the dtype of the input ({SCALAR_TYPE_NAME[given]}) should be convertible without narrowing to the specified "
+            f"dtype ({text})"
+        )
 
 
 def _norm(self: Any, p: Any, dim: Sequence[int] | None, keepdim: bool, dtype: dtype | None, out: Any = None) -> Any:

@@ -23,6 +23,7 @@ from internals.core.scalar import checked
 from internals.core.tensor_impl import empty_contiguous
 
 from . import special_functions as special
+from .real import real
 
 
 def add(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
@@ -32,7 +33,7 @@ def add(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
     if takes_scaled(self, other, alpha, out):
         return scaled(np.add, self, other, alpha, out)
     it = TensorIterator((self, other), out, "common", None, True)
-    return it.run(partial(special.add_scaled, alpha=_scale(alpha, it.common_dtype)))
+    return it.run(partial(special.add_scaled, alpha=factor(alpha, it.common_dtype)))
 
 
 def sub(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
@@ -43,7 +44,7 @@ def sub(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
     if takes_scaled(self, other, alpha, out):
         return scaled(np.subtract, self, other, alpha, out)
     it = TensorIterator((self, other), out, "common", None, True)
-    return it.run(partial(special.subtract_scaled, alpha=_scale(alpha, it.common_dtype)))
+    return it.run(partial(special.subtract_scaled, alpha=factor(alpha, it.common_dtype)))
 
 
 def mul(self: Any, other: Any, out: Any = None) -> Any:
@@ -136,27 +137,43 @@ def minimum(self: Any, other: Any, out: Any = None) -> Any:
     return _extremum("minimum", np.minimum, self, other, out)
 
 
+def fmax(self: Any, other: Any, out: Any = None) -> Any:
+    """The larger of each pair; the other one if one is NaN. Raises RuntimeError for complex."""
+    return _extremum("fmax", np.fmax, self, other, out)
+
+
+def fmin(self: Any, other: Any, out: Any = None) -> Any:
+    """The smaller of each pair; the other one if one is NaN. Raises RuntimeError for complex."""
+    return _extremum("fmin", np.fmin, self, other, out)
+
+
+def hypot(self: Any, other: Any, out: Any = None) -> Any:
+    """The length of (self, other), without overflow on the way. Raises NotImplementedError unless floating."""
+    return real("hypot_cpu", np.hypot, self, other, out=out, promote="common")
+
+
+def heaviside(self: Any, values: Any, out: Any = None) -> Any:
+    """0 below 0, 1 above, `values` at 0. Raises RuntimeError for complex, and when the dtypes differ."""
+    if self.dtype.category == COMPLEX:
+        raise RuntimeError("heaviside is not yet implemented for complex tensors.")
+    if values.dtype is not self.dtype or (out is not None and out.dtype is not self.dtype):
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+    return TensorIterator((self, values), out).run(special.heaviside)
+
+
 def rsub(self: Any, other: Any, alpha: Any = 1) -> Any:
     """other - alpha * self. Raises RuntimeError for bool."""
     return sub(other, self, alpha)
 
 
-def true_divide(self: Any, other: Any) -> Any:
-    return self.div(other)
-
-
-def true_divide_(self: Any, other: Any) -> Any:
-    return self.div_(other)
-
-
-def _scale(alpha: Any, common: dtype) -> Any:
+def factor(alpha: Any, common: dtype, name: str = "alpha") -> Any:
     """alpha as a number of the dtype, after PyTorch's checks (`alpha_check`)."""
     if isinstance(alpha, bool) and common.category != BOOL:
-        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+        raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
     if common.category < FLOATING and not isinstance(alpha, (int, np.integer)):
-        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+        raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
     if common.category < COMPLEX and isinstance(alpha, complex):
-        raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+        raise RuntimeError(f"For non-complex input tensors, argument {name} must not be a complex number.")
     return checked(alpha, common)
 
 

@@ -1,0 +1,14 @@
+"""Linear algebra on batches of matrices, through LAPACK (`aten/src/ATen/native/BatchLinearAlgebra.cpp`).
+
+What all share: `checks` (what is refused, and how), `batches` (a LAPACK routine for every matrix of a batch).
+
+Decompositions: `cholesky`, `qr`, `svd`, `eigen`, `lu`, `ldl`; with their help `least_squares`, and `pseudo_inverse` (`pinv`,
+`matrix_rank`, `cond`).
+
+Without a decomposition as their result: `factors` (P A = L U as a means), which `determinants`, `inverse` and `solving` (with
+`systems`, what is asked of both sides) start from; `triangular` systems; `matrix_norms`; `powers` and the `exponential`.
+
+Products: `chains` of matrices, `tensor_products`, `outer`, `cross`; and `diagonals` (`trace`). `errors` is what LAPACK reports.
+
+How the real one differs: it is one file of 4,000 lines in front of another of kernels; CUDA has a third.
+"""

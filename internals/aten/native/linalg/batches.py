@@ -1,0 +1,67 @@
+"""LAPACK for every matrix of a batch, and the tensors that the results go to (`aten/src/ATen/native/BatchLinearAlgebraKernel.cpp`).
+
+LAPACK knows one matrix at a time, whose columns are contiguous. So are those of the results, and a user can see it: the strides
+of `cholesky(A)` are (1, n). It has each routine four times, one a dtype; scipy hands them on.
+
+How the real one differs: the loops are C++, and LAPACK writes into the memory of the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from internals.aten.late import linalg
+from internals.core.dtype import dtype
+from internals.core.geometry import contiguous_strides, geometry
+from internals.core.grad_mode import is_grad_enabled
+from internals.core.tensor_impl import TensorImpl, array, empty, empty_contiguous
+
+
+def each(function: Callable[..., Any], inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+    """Fill the `outputs` with `function(*inputs)` of every matrix; all are tensors or arrays.
+
+    The batch is what the first input has beyond its last two dimensions; all others have it, too. Nothing is called for
+    matrices without elements: LAPACK knows none.
+    """
+    sources, targets = ([array(t) if isinstance(t, TensorImpl) else t for t in ts] for ts in (inputs, outputs))
+    if not all(a.size for a in sources):
+        return
+    for index in np.ndindex(sources[0].shape[:-2]):
+        results = function(*[a[index] for a in sources])
+        for target, result in zip(targets, results if isinstance(results, tuple) else (results,)):
+            target[index] = result
+
+
+def routine(name: str, dtype: dtype) -> Any:
+    """The LAPACK routine for a dtype: `potrf` is spotrf for float32, zpotrf for complex128."""
+    return linalg.get_lapack_funcs((name,), dtype=dtype.np)[0]
+
+
+def zeros(sizes: Sequence[int], dtype: dtype) -> Any:
+    """A contiguous tensor of zeros."""
+    result = empty_contiguous(sizes, dtype)
+    array(result)[...] = 0
+    return result
+
+
+def column_major(sizes: Sequence[int], dtype: dtype) -> Any:
+    """A tensor of zeros whose matrices, the last two dimensions, lie column by column."""
+    *batch, rows, columns = sizes
+    strides = contiguous_strides((*batch, columns, rows))
+    result = empty(geometry(sizes, (*strides[:-2], strides[-1], strides[-2]), dtype))
+    array(result)[...] = 0
+    return result
+
+
+def broadcast_batch(t: Any, batch: Sequence[int], core: int = 2) -> Any:
+    """The array of a tensor, with all but its last `core` dimensions broadcast to `batch`."""
+    a = array(t)
+    return np.broadcast_to(a, (*batch, *a.shape[a.ndim - core :]))
+
+
+def wants_gradient(t: Any) -> bool:
+    """Whether a gradient may be asked for: then more is computed, which it needs."""
+    return is_grad_enabled() and bool(t.requires_grad)

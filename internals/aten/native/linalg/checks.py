@@ -1,0 +1,67 @@
+"""What the operators on matrices ask of their arguments (`aten/src/ATen/native/LinearAlgebraUtils.h`).
+
+How the real one differs: it says the same; which operator asks which of these is as uneven there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from internals.aten.dtype_checks import not_implemented
+from internals.core import dtype as dt
+from internals.core.dtype import SCALAR_TYPE_NAME
+
+LAPACK_DTYPES = (dt.float32, dt.float64, dt.complex64, dt.complex128)
+
+
+def matrices(name: str, t: Any, argument: str = "A") -> None:
+    """Raises RuntimeError for less than two dimensions."""
+    if t.dim() < 2:
+        raise RuntimeError(f"{name}: The input tensor {argument} must have at least 2 dimensions.")
+
+
+def square(name: str, t: Any, argument: str = "A") -> None:
+    """Raises RuntimeError unless the last two dimensions are there and equal."""
+    matrices(name, t, argument)
+    m, n = t.shape[-2:]
+    if m != n:
+        raise RuntimeError(f"{name}: {argument} must be batches of square matrices, but they are {m} by {n} matrices")
+
+
+def floating(name: str, t: Any, low_precision: bool = True) -> None:
+    """Raises RuntimeError for integers and bools; without `low_precision` for half precision, too."""
+    if not (t.is_floating_point() or t.is_complex()):
+        kind = SCALAR_TYPE_NAME[t.dtype]
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {kind}")
+    if not low_precision and t.dtype not in LAPACK_DTYPES:
+        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {SCALAR_TYPE_NAME[t.dtype]}")
+
+
+def supported(kernel: str, t: Any) -> None:
+    """Raises NotImplementedError for a dtype that LAPACK has no routine for."""
+    if t.dtype not in LAPACK_DTYPES:
+        raise not_implemented(kernel, t.dtype)
+
+
+def same_dtype(name: str, a: Any, b: Any, names: tuple[str, str] = ("LU", "B")) -> None:
+    """Raises RuntimeError for two dtypes."""
+    if a.dtype is not b.dtype:
+        first, second = names
+        raise RuntimeError(
+            f"{name}: Expected {first} and {second} to have the same dtype, but found {first} of type "
+            f"{SCALAR_TYPE_NAME[a.dtype]} and {second} of type {SCALAR_TYPE_NAME[b.dtype]} instead"
+        )
+
+
+def solver(name: str, b: Any, A: Any) -> None:
+    """Raises RuntimeError unless A X = b can be asked, in the words of the operators that came before `torch.linalg`."""
+    (m, n), (rows, columns) = A.shape[-2:], b.shape[-2:]
+    if A.dtype is not b.dtype:
+        of_b, of_A = SCALAR_TYPE_NAME[b.dtype], SCALAR_TYPE_NAME[A.dtype]
+        raise RuntimeError(f"Expected b and A to have the same dtype, but found b of type {of_b} and A of type {of_A} instead.")
+    if m != n:
+        raise RuntimeError(f"A must be batches of square matrices, but they are {m} by {n} matrices")
+    if m != rows:
+        raise RuntimeError(
+            f"Incompatible matrix sizes for {name}: each A matrix is {m} by {m} but each b matrix is {rows} by {columns}"
+        )

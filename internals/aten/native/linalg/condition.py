@@ -1,0 +1,69 @@
+"""The condition number, `linalg.cond` (`aten/src/ATen/native/BatchLinearAlgebra.cpp`: `linalg_cond`).
+
+How much an error in B can grow in the X of A X = B: the norm of A times that of its inverse. In the 2-norm those are the largest
+singular value, and one over the smallest. A singular matrix has an infinite one.
+
+How the real one differs: it says the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from internals._generated import ops
+
+from . import checks
+
+NAME = "linalg.cond"
+
+
+def linalg_cond(self: Any, p: Any = None) -> Any:
+    """The condition number in the norm `p`: None or 2, -2, 1, -1, inf, -inf; all but the first two for square matrices only.
+
+    Raises RuntimeError for less than two dimensions, for another `p`, and for dtypes other than float32, float64 and complex.
+    """
+    if self.dim() < 2:
+        raise RuntimeError(f"{NAME}: The input tensor must have at least 2 dimensions.")
+    order = 2 if p is None else p
+    if abs(order) == 2:
+        if not self.numel():
+            return _zeros(self)
+        S = ops.linalg_svdvals(self, None)
+        largest, smallest = ops.narrow(S, -1, 0, 1), ops.narrow(S, -1, -1, 1)
+        ratio = ops.div_Tensor(largest, smallest) if order == 2 else ops.div_Tensor(smallest, largest)
+        return ops.squeeze_dim(ratio, -1)
+    if abs(order) not in (1, float("inf")):
+        raise RuntimeError(f"{NAME} got an invalid norm type: {order}")
+    checks.square(f"{NAME}(ord={order})", self)
+    if not self.numel():
+        return _zeros(self)
+    result = _of_inverse(self, lambda t: ops.linalg_matrix_norm(t, order, [-2, -1], False, None))
+    return _without_nan(result)
+
+
+def linalg_cond_p_str(self: Any, p: str) -> Any:
+    """The same in the norm "fro" or "nuc", of square matrices. Raises as `linalg_cond`."""
+    if p not in ("fro", "nuc"):
+        raise RuntimeError(f"{NAME} got an invalid norm type: {p}")
+    checks.square(f"{NAME}(ord={p})", self)
+    if not self.numel():
+        return _zeros(self)
+    result = _of_inverse(self, lambda t: ops.linalg_matrix_norm_str_ord(t, p, [-2, -1], False, None))
+    return result if p == "nuc" else _without_nan(result)
+
+
+def _of_inverse(A: Any, norm: Any) -> Any:
+    """The norm of A times that of its inverse, which is infinite where there is none."""
+    inverse, info = ops.linalg_inv_ex(A, False)
+    singular = ops.gt_Scalar(info, 0)
+    inverse = ops.masked_fill_Scalar(inverse, ops.unsqueeze(ops.unsqueeze(singular, -1), -1), 0)
+    return ops.mul_Tensor(norm(A), ops.masked_fill_Scalar(norm(inverse), singular, float("inf")))
+
+
+def _without_nan(number: Any) -> Any:
+    """The zero matrix is as singular as others: 0 times infinity counts as infinity here."""
+    return ops.nan_to_num(number, float("inf"), float("inf"), float("-inf"))
+
+
+def _zeros(A: Any) -> Any:
+    return ops.new_zeros(A, list(A.shape[:-2]), A.dtype.to_real(), None, None, None)

@@ -1,0 +1,63 @@
+"""The cross product (`aten/src/ATen/native/Cross.cpp`).
+
+Of two vectors of length 3 a third, at a right angle to both: x₂y₃ - x₃y₂, and so on around.
+
+How the real one differs: one loop over memory; here a few passes of numpy.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from internals._generated import ops
+from internals.aten.broadcasting import broadcast_shapes
+from internals.aten.dtype_checks import not_implemented
+from internals.aten.set_output import set_output
+from internals.core import dtype as dt
+from internals.core.dtype import SCALAR_TYPE_NAME
+from internals.core.geometry import wrap_dim
+from internals.core.tensor_impl import array
+
+
+def linalg_cross(self: Any, other: Any, dim: int = -1, out: Any = None) -> Any:
+    """The cross products of the vectors along `dim`, the other dimensions broadcast.
+
+    Raises RuntimeError unless both have as many dimensions, one dtype and size 3 in `dim`, NotImplementedError for bools.
+    """
+    if self.dim() != other.dim():
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    axis = wrap_dim(dim, self.dim())
+    n, m = (t.shape[axis] if t.dim() else 1 for t in (self, other))
+    if (n, m) != (3, 3):
+        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {n} and {m}")
+    sizes = broadcast_shapes(self.shape, other.shape)
+    result = set_output(sizes, self.dtype, out)
+    if self.dtype is dt.bool_:
+        raise not_implemented("cross", self.dtype)
+    if self.dtype is not other.dtype:
+        raise RuntimeError(
+            f"expected scalar type {SCALAR_TYPE_NAME[self.dtype]} but found {SCALAR_TYPE_NAME[other.dtype]}"
+        )
+    x, y = (np.moveaxis(np.broadcast_to(array(t), sizes), axis, 0) for t in (self, other))
+    with np.errstate(all="ignore"):
+        found = [x[i - 2] * y[i - 1] - x[i - 1] * y[i - 2] for i in range(3)]
+    array(result)[...] = np.stack(found, axis)
+    return result
+
+
+def cross(self: Any, other: Any, dim: int | None = None) -> Any:
+    """`linalg.cross` along `dim`, or (deprecated) along the first dimension of size 3. Raises RuntimeError if there is none."""
+    if dim is None:
+        warnings.warn(
+            "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or simply use "
+            "torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross in a future release.",
+            UserWarning,
+            stacklevel=4,
+        )
+        if 3 not in self.shape:
+            raise RuntimeError("no dimension of size 3 in input")
+        dim = list(self.shape).index(3)
+    return ops.linalg_cross(self, other, dim)

@@ -1,0 +1,48 @@
+"""The trace and the diagonal of matrices (`aten/src/ATen/native/ReduceOps.cpp`: `trace_cpu`, `TensorShape.cpp`).
+
+How the real one differs: the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from internals._generated import ops
+from internals.aten.dtype_checks import not_implemented
+from internals.core import dtype as dt
+from internals.core.dtype import INTEGRAL
+from internals.core.tensor_impl import array, from_array
+
+from ..reduction_tools import total
+
+
+def trace(self: Any) -> Any:
+    """The sum of the diagonal of a matrix; of integers in int64.
+
+    Raises RuntimeError unless there are two dimensions, NotImplementedError for bools.
+    """
+    if self.dim() != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {self.dim()}")
+    if self.dtype is dt.bool_:
+        raise not_implemented("trace", self.dtype)
+    diagonal = np.diagonal(array(self))
+    if self.dtype.category == INTEGRAL:
+        return from_array(np.asarray(np.add.reduce(diagonal, dtype=np.int64)))
+    with np.errstate(all="ignore"):
+        return from_array(np.asarray(total(diagonal, (0,)), self.dtype.np))
+
+
+def trace_backward(grad: Any, sizes: Sequence[int]) -> Any:
+    """A matrix of `sizes` with `grad` on its diagonal. Raises RuntimeError unless `sizes` are two."""
+    if len(sizes) != 2:
+        raise RuntimeError("expected matrix input")
+    diagonal = ops.expand(grad, [min(sizes)], False)
+    return ops.view(ops.diagonal_backward(diagonal, list(sizes), 0, 0, 1), list(sizes))
+
+
+def linalg_diagonal(A: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+    """`diagonal` of the last two dimensions: a view."""
+    return ops.diagonal(A, offset, dim1, dim2)

@@ -1,0 +1,111 @@
+"""Eigenvalues and eigenvectors (`aten/src/ATen/native/BatchLinearAlgebra.cpp`: `linalg_eig`, `linalg_eigh`).
+
+A V = V diag(L). A Hermitian matrix has real eigenvalues, here in ascending order, and orthonormal eigenvectors, and only one of
+its triangles is read. Any other has complex ones, even if it is real itself: then LAPACK gives them as pairs of real vectors,
+the real and the imaginary part of one eigenvector, whose conjugate is the other.
+
+How the real one differs: `eigvals` of a matrix with NaN can crash there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from internals._generated import ops
+from internals.core.dtype import SCALAR_TYPE_NAME
+from internals.core.return_types import named
+from internals.core.tensor_impl import array, empty_contiguous
+
+from . import checks
+from .batches import column_major, each, routine, wants_gradient, zeros
+from .errors import check_errors
+
+FIELDS = ("eigenvalues", "eigenvectors")
+
+
+def linalg_eigh(self: Any, UPLO: str = "L") -> Any:
+    """Eigenvalues and eigenvectors of Hermitian matrices. Raises as `_linalg_eigh`."""
+    return named("linalg_eigh", FIELDS)(*ops._linalg_eigh(self, UPLO, True))
+
+
+def linalg_eigvalsh(self: Any, UPLO: str = "L") -> Any:
+    """The eigenvalues of Hermitian matrices. Raises as `_linalg_eigh`."""
+    return ops._linalg_eigh(self, UPLO, wants_gradient(self))[0]
+
+
+def _linalg_eigh(A: Any, UPLO: str = "L", compute_v: bool = True) -> Any:
+    """Real eigenvalues, and (empty without `compute_v`) eigenvectors; `UPLO` says which triangle is read, lower or upper.
+
+    Raises RuntimeError for matrices that are not square and another `UPLO`, NotImplementedError for dtypes that LAPACK does not
+    know, LinAlgError where the algorithm does not converge.
+    """
+    checks.square("linalg.eigh", A)
+    if UPLO.upper() not in ("L", "U"):
+        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+    checks.supported("linalg_eigh_cpu", A)
+    *batch, n, _ = A.shape
+    values, info = zeros((*batch, n), A.dtype.to_real()), np.zeros(batch, np.int32)
+    syevd, lower = routine("heevd" if A.is_complex() else "syevd", A.dtype), UPLO.upper() == "L"
+    if compute_v:
+        vectors = column_major(A.shape, A.dtype)
+        each(lambda a: syevd(a, lower=lower), [A], [values, vectors, info])
+    else:
+        vectors = empty_contiguous((0,), A.dtype)
+        each(lambda a: syevd(a, compute_v=False, lower=lower)[::2], [A], [values, info])
+    check_errors(info, "linalg.eigh", A.dim() == 2)
+    return named("_linalg_eigh", FIELDS)(values, vectors)
+
+
+def linalg_eig(self: Any) -> Any:
+    """Complex eigenvalues and eigenvectors, each of length 1.
+
+    Raises RuntimeError for matrices that are not square, for integers, and for NaN and infinity; NotImplementedError for half
+    precision; LinAlgError where the algorithm does not converge.
+    """
+    values, vectors = _geev(self, "linalg.eig", True)
+    return named("linalg_eig", FIELDS)(values, vectors)
+
+
+def linalg_eigvals(self: Any) -> Any:
+    """The complex eigenvalues of square matrices. Raises as `linalg_eig`."""
+    return ops.linalg_eig(self)[0] if wants_gradient(self) else ops._linalg_eigvals(self)
+
+
+def _linalg_eigvals(self: Any) -> Any:
+    """`linalg_eigvals` of a matrix that no gradient is wanted for. Raises as `linalg_eig`."""
+    return _geev(self, "linalg.eigvals", False)[0]
+
+
+def _geev(A: Any, name: str, compute_v: bool) -> tuple[Any, Any]:
+    checks.square(name, A)
+    if not (A.is_floating_point() or A.is_complex()):
+        raise RuntimeError(f"Unknown Complex ScalarType for {SCALAR_TYPE_NAME[A.dtype]}")
+    checks.supported("linalg_eig_out_cpu", A)
+    if not np.isfinite(array(A)).all():
+        raise RuntimeError(f"torch.{name}: input tensor should not contain infs or NaNs.")
+    kind = A.dtype.to_complex()
+    values, vectors = zeros(A.shape[:-1], kind), column_major(A.shape, kind) if compute_v else None
+    info = np.zeros(A.shape[:-2], np.int32)
+    geev = routine("geev", A.dtype)
+
+    def decompose(a: Any) -> Any:
+        *w, _, v, info = geev(a, compute_vl=False, compute_vr=compute_v)
+        if len(w) == 2:
+            real, imaginary = w
+            return real + 1j * imaginary, info, _pairs(imaginary, v) if compute_v else None
+        return w[0], info, v
+
+    each(lambda a: decompose(a)[: 2 + compute_v], [A], [values, info, vectors] if compute_v else [values, info])
+    check_errors(info, name, A.dim() == 2)
+    return values, vectors
+
+
+def _pairs(imaginary: Any, v: Any) -> Any:
+    """The complex eigenvectors, from columns that are vectors of real eigenvalues, or real and imaginary part of a pair."""
+    first, second = imaginary > 0, imaginary < 0
+    result = v.astype(np.result_type(v, np.complex64))
+    result[:, first] += 1j * v[:, second]
+    result[:, second] = result[:, first].conj()
+    return result

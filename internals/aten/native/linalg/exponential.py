@@ -1,0 +1,44 @@
+"""The exponential of a matrix (`aten/src/ATen/native/LinearAlgebra.cpp`: `linalg_matrix_exp`).
+
+1 + A + A²/2 + A³/6 + ..., a series that converges for every A, but slowly and with large terms that cancel. So A is first divided
+by a power of two, and the result squared as often: exp(A) = exp(A/2)². scipy does it, with a quotient of polynomials for the
+series (N. J. Higham, A. H. Al-Mohy).
+
+How the real one differs: it takes polynomials, of a degree (1, 2, 4, 8, 12 or 18) that it chooses for each matrix of a batch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from internals._generated import ops
+from internals.aten.late import linalg
+from internals.core import dtype as dt
+from internals.core.tensor_impl import array, from_array
+
+from . import checks
+
+
+def linalg_matrix_exp(self: Any) -> Any:
+    """The exponential of every matrix; NaN for one that has elements that are not finite.
+
+    Raises RuntimeError for integers and for matrices that are not square.
+    """
+    checks.square("linalg.matrix_exp", self)
+    checks.floating("linalg.matrix_exp", self)
+    a = array(self)
+    if self.dtype is dt.float16:
+        a = a.astype(np.float32)
+    result = np.full(a.shape, np.nan, a.dtype)
+    with np.errstate(all="ignore"):
+        for i in np.ndindex(a.shape[:-2]) if a.size else ():
+            if np.isfinite(a[i]).all():
+                result[i] = linalg.expm(a[i])
+    return from_array(result.astype(self.dtype.np, copy=False))
+
+
+def matrix_exp(self: Any) -> Any:
+    """`linalg.matrix_exp` by an older name."""
+    return ops.linalg_matrix_exp(self)

@@ -1,0 +1,49 @@
+"""P A = L U, for those who need the factors only as a means (`aten/src/ATen/native/BatchLinearAlgebra.cpp`: `lu_factor_stub`).
+
+Elimination with the largest element of a column as its pivot: L and U, triangular, lie in one matrix, and `pivots` tells for each
+row which one it changed places with, counted from 1. From the factors follow determinants, solutions and inverses.
+
+How the real one differs: the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from internals.core import dtype as dt
+from internals.core.tensor_impl import array
+
+from .batches import column_major, each, routine, zeros
+
+
+def factor(A: Any, transpose: bool = False) -> tuple[Any, Any, Any]:
+    """The factors of every square matrix, or with `transpose` of its transpose, the pivots, and LAPACK's `info`."""
+    LU = column_major(A.shape, A.dtype)
+    pivots, info = zeros(A.shape[:-1], dt.int32), zeros(A.shape[:-2], dt.int32)
+    getrf = routine("getrf", A.dtype)
+
+    def one(a: Any) -> tuple[Any, Any, int]:
+        factors, rows, code = getrf(a)
+        return factors, rows + 1, code
+
+    each(one, [array(A).swapaxes(-1, -2) if transpose else A], [LU, pivots, info])
+    return LU, pivots, info
+
+
+def factors_transpose(A: Any) -> bool:
+    """Whether a determinant is that of Aᵀ: a row-major A, read by columns, is just that, and nothing has to be copied."""
+    return A.is_contiguous() and not A.dtype.is_complex
+
+
+def solve_factored(LU: Any, pivots: Any, b: Any, out: Any, transpose: bool = False) -> None:
+    """Fill `out` with the x of A x = b, with `transpose` of Aᵀ x = b, for A of which LU and pivots are the factors.
+
+    All four are arrays with the same batch. If A is singular x is infinite or NaN.
+    """
+    if b.size:
+        getrs = routine("getrs", dt.BY_NUMPY[b.dtype])
+        with np.errstate(all="ignore"):
+            for i in np.ndindex(*b.shape[:-2]):
+                out[i], _ = getrs(LU[i], pivots[i] - 1, b[i], int(transpose))

@@ -1,0 +1,73 @@
+"""Inverses (`aten/src/ATen/native/BatchLinearAlgebra.cpp`, `LinearAlgebra.cpp`).
+
+A⁻¹ solves A X = 1, and so it is computed: A is factored, and the factors are solved with each column of the identity matrix.
+`linalg.inv_ex` tells in `info` which matrices have no inverse; `linalg.inv` raises for the first of them. Everything else here
+is composite.
+
+How the real one differs: it calls LAPACK's `getri`, which inverts L and U in place instead of solving for a matrix.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from internals._generated import ops
+from internals.core.return_types import named
+from internals.core.tensor_impl import array
+
+from . import checks
+from .batches import column_major
+from .errors import check_errors as raise_for
+from .factors import factor, solve_factored
+
+
+def linalg_inv_ex(A: Any, check_errors: bool = False) -> Any:
+    """The inverse of every matrix, and `info`: 0, or the number of the first diagonal element of U that is zero.
+
+    Raises RuntimeError for matrices that are not square and for dtypes other than float32, float64 and complex, and, with
+    `check_errors`, LinAlgError for a singular matrix.
+    """
+    checks.square("linalg.inv", A)
+    checks.floating("linalg.inv", A, low_precision=False)
+    LU, pivots, info = factor(A)
+    if check_errors:
+        raise_for(array(info), "linalg.inv_ex", A.dim() == 2)
+    inverse = column_major(A.shape, A.dtype)
+    identity = np.broadcast_to(np.eye(A.shape[-1], dtype=A.dtype.np), A.shape)
+    solve_factored(array(LU), array(pivots), identity, array(inverse))
+    return named("linalg_inv_ex", ("inverse", "info"))(inverse, info)
+
+
+def linalg_inv(A: Any) -> Any:
+    """The inverse of every matrix. Raises as `linalg_inv_ex`, and LinAlgError for a singular matrix."""
+    inverse, info = ops.linalg_inv_ex(A, False)
+    ops._linalg_check_errors(info, "linalg.inv", A.dim() == 2)
+    return inverse
+
+
+def inverse(self: Any) -> Any:
+    """`linalg.inv` by an older name."""
+    return ops.linalg_inv(self)
+
+
+def linalg_tensorinv(self: Any, ind: int = 2) -> Any:
+    """The inverse of a tensor as a linear map, from its dimensions from `ind` on to those before it.
+
+    So tensordot(result, t, ind) is t for every t that has the first `ind` sizes. Raises RuntimeError unless the two products of
+    sizes are equal.
+    """
+    if ind <= 0:
+        raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
+    if ind > self.dim():
+        raise RuntimeError(f"'ind' is {ind}, but self has {self.dim()} dimensions")
+    before, after = self.shape[:ind], self.shape[ind:]
+    if prod(after) != prod(before):
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
+            f"{prod(after)} != {prod(before)}"
+        )
+    n = prod(after)
+    return ops.reshape(ops.linalg_inv(ops.reshape(self, [n, n])), [*after, *before])

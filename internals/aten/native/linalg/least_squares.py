@@ -1,0 +1,121 @@
+"""Least squares, `linalg.lstsq` (`aten/src/ATen/native/BatchLinearAlgebra.cpp`: `linalg_lstsq_out_info`).
+
+Of all X the one with the smallest |A X - B|, and if there are several the smallest of those. LAPACK has four routines for it:
+`gels` (QR, A of full rank), `gelsy` (QR with pivots, which finds the rank), `gelsd` and `gelss` (singular values). Each leaves X in
+the first rows of B's memory; the rows below, if there are any, are what A cannot reach: their squares are the residuals.
+
+How the real one differs: it says the same; on a GPU there is only `gels`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from internals.aten.broadcasting import broadcast_shapes
+from internals.core import dtype as dt
+from internals.core.dtype import SCALAR_TYPE_NAME
+from internals.core.return_types import named
+from internals.core.tensor_impl import alias, array, empty_contiguous, from_array
+
+from . import checks
+from .batches import broadcast_batch, column_major, each, routine, zeros
+from .errors import check_errors
+from .systems import is_vector
+
+NAME = "torch.linalg.lstsq"
+DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
+
+
+def linalg_lstsq(self: Any, b: Any, rcond: float | None = None, driver: str | None = None) -> Any:
+    """The solution, the sums of squared residuals, the rank of A, and its singular values; all but the first may be empty.
+
+    `rcond`: singular values (for `gelsy` pivots) smaller than this times the largest count as zero. Raises RuntimeError for sizes
+    that do not fit, dtypes other than float32, float64 and complex, and an unknown `driver`, LinAlgError when `gels` meets a
+    matrix that has not full rank.
+    """
+    _check(self, b)
+    driver = "gelsy" if driver is None else driver
+    if driver not in DRIVERS:
+        raise RuntimeError(f"{NAME}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
+    vector = b.dim() < self.dim()
+    sides = array(b)[..., None] if vector else array(b)
+    *_, m, n = self.shape
+    batch = broadcast_shapes(self.shape[:-2], sides.shape[:-2])
+    k, rhs, real = min(m, n), sides.shape[-1], self.dtype.to_real()
+    buffer = column_major((*batch, max(m, n), rhs), self.dtype)
+    array(buffer)[..., :m, :] = sides
+    rank, values, info = zeros(batch, dt.int64), zeros((*batch, k), real), np.zeros(batch, np.int32)
+    if rcond is None:
+        rcond = float(np.finfo(self.dtype.np).eps) * max(m, n)
+    if self.numel():
+        each(_solver(driver, self, rcond, rhs), [broadcast_batch(self, batch), buffer], [buffer, rank, values, info])
+    else:
+        array(buffer)[..., :n, :] = 0
+    check_errors(info, NAME, self.dim() == 2)
+    residuals = empty_contiguous((0,), real)
+    if m > n and driver != "gelsy" and (driver == "gels" or (array(rank) == n).all()):
+        residuals = from_array((np.abs(array(buffer)[..., n:, :]) ** 2).sum(-2, dtype=real.np))
+    strides, end = buffer.stride(), (n,) if vector else (n, rhs)
+    solution = alias(buffer, (*batch, *end), strides[:-1] if vector else strides, 0)
+    return named("linalg_lstsq", ("solution", "residuals", "rank", "singular_values"))(
+        solution,
+        residuals,
+        empty_contiguous((0,), dt.int64) if driver == "gels" else rank,
+        values if driver in ("gelsd", "gelss") else empty_contiguous((0,), real),
+    )
+
+
+def _solver(driver: str, A: Any, rcond: float, rhs: int) -> Callable[[Any, Any], Any]:
+    """The routine as a function of A and B: solution, rank, singular values (0 where it finds none), and `info`."""
+    *_, m, n = A.shape
+    lapack = routine(driver, A.dtype)
+    if driver == "gels":
+
+        def solve(a: Any, b: Any) -> Any:
+            _, x, info = lapack(a, b)
+            return x, 0, 0, info
+
+    elif driver == "gelsy":
+        work = int(routine("gelsy_lwork", A.dtype)(m, n, rhs, rcond)[0].real)
+
+        def solve(a: Any, b: Any) -> Any:
+            _, x, _, rank, info = lapack(a, b, np.zeros(n, np.int32), rcond, work)
+            return x, rank, 0, info
+
+    elif driver == "gelsd":
+        *work, _ = routine("gelsd_lwork", A.dtype)(m, n, rhs, rcond)
+        sizes = [int(np.real(size)) for size in work]
+
+        def solve(a: Any, b: Any) -> Any:
+            x, s, rank, info = lapack(a, b, *sizes, cond=rcond)
+            return x, rank, s, info
+
+    else:
+
+        def solve(a: Any, b: Any) -> Any:
+            _, x, s, rank, _, info = lapack(a, b, cond=rcond)
+            return x, rank, s, info
+
+    return solve
+
+
+def _check(A: Any, B: Any) -> None:
+    if A.dim() < 2:
+        raise RuntimeError(f"{NAME}: input must have at least 2 dimensions.")
+    if B.dim() < 1:
+        raise RuntimeError(f"{NAME}: other must have at least 1 dimension.")
+    if A.dtype is not B.dtype:
+        a, b = SCALAR_TYPE_NAME[A.dtype], SCALAR_TYPE_NAME[B.dtype]
+        raise RuntimeError(f"{NAME}: Expected input and other to have the same dtype, but got input's dtype {a} and other's dtype {b}")
+    if not 0 <= A.dim() - B.dim() <= 1:
+        raise RuntimeError(
+            f"{NAME}: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1"
+        )
+    side = -1 if is_vector(A, B) else -2
+    if A.shape[-2] != B.shape[side]:
+        raise RuntimeError(f"{NAME}: input.size(-2) should match other.size({side})")
+    if A.dtype not in checks.LAPACK_DTYPES:
+        raise RuntimeError("This function doesn't handle types other than float and double")

@@ -1,0 +1,120 @@
+"""The LU decomposition, A = P L U (`aten/src/ATen/native/BatchLinearAlgebra.cpp`).
+
+Gaussian elimination, remembered: U is what it leaves, an upper triangle; L, a lower triangle with ones on the diagonal, by how
+much rows were subtracted from others; P, in which order the rows were taken. LAPACK keeps L and U in one matrix, and P as a list
+of pivots: in step i row i changed places with row `pivots[i]`, counted from 1.
+
+How the real one differs: on a GPU it can do without pivots.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from internals._generated import ops
+from internals.core import dtype as dt
+from internals.core.return_types import named
+from internals.core.tensor_impl import array, empty_contiguous, from_array
+
+from . import checks
+from .batches import broadcast_batch, column_major, each, routine, zeros
+from .errors import check_errors as raise_for
+
+
+def linalg_lu_factor_ex(A: Any, pivot: bool = True, check_errors: bool = False) -> Any:
+    """L and U in one matrix, the int32 pivots, and `info`: 0, or the number of the first diagonal element of U that is zero.
+
+    Raises RuntimeError for less than two dimensions, without `pivot`, and, with `check_errors`, where `info` is not 0;
+    NotImplementedError for dtypes that LAPACK does not know.
+    """
+    if A.dim() < 2:
+        raise RuntimeError(f"torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead")
+    LU, pivots, info = _factor(A, pivot)
+    if check_errors:
+        raise_for(array(info), "torch.linalg.lu_factor_ex", A.dim() == 2)
+    return named("linalg_lu_factor_ex", ("LU", "pivots", "info"))(LU, pivots, info)
+
+
+def linalg_lu_factor(A: Any, pivot: bool = True) -> Any:
+    """L and U in one matrix, and the pivots. Raises as `linalg_lu_factor_ex`, and RuntimeError where U has a zero on its diagonal."""
+    LU, pivots, info = ops.linalg_lu_factor_ex(A, pivot, False)
+    ops._linalg_check_errors(info, "torch.linalg.lu_factor", A.dim() == 2)
+    return named("linalg_lu_factor", ("LU", "pivots"))(LU, pivots)
+
+
+def _lu_with_info(self: Any, pivot: bool = True, check_errors: bool = True) -> Any:
+    """What `torch.lu` calls: `linalg_lu_factor_ex`, which raises nothing whatever `check_errors` says."""
+    return named("_lu_with_info", ("LU", "pivots", "info"))(*ops.linalg_lu_factor_ex(self, pivot, False))
+
+
+def linalg_lu(A: Any, pivot: bool = True) -> Any:
+    """P (m, m), L (m, k) and U (k, n) of every (m, n) matrix, k the smaller of the two. Raises as `linalg_lu_factor_ex`."""
+    if A.dim() < 2:
+        raise RuntimeError(f"linalg.lu: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead")
+    LU, pivots, _ = _factor(A, pivot)
+    P = _permutation(array(pivots), A.shape[-2]).astype(A.dtype.np)
+    return named("linalg_lu", ("P", "L", "U"))(from_array(P), *_triangles(array(LU)))
+
+
+def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
+    """P, L and U from what `linalg_lu_factor` gave; what is not wanted is empty.
+
+    Raises RuntimeError for less than two dimensions and for pivots that are not int32 or name no row.
+    """
+    if LU_data.dim() < 2:
+        raise RuntimeError(f"torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: {list(LU_data.shape)} instead")
+    if unpack_pivots and LU_pivots.dtype is not dt.int32:
+        raise RuntimeError(
+            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\n"
+            "Note: this function is intended to be used with the output produced by torch.linalg.lu_factor"
+        )
+    P, L, U = (empty_contiguous((0,), LU_data.dtype) for _ in range(3))
+    *batch, m, n = LU_data.shape
+    if unpack_pivots:
+        pivots = broadcast_batch(LU_pivots, batch, 1)[..., : min(m, n)]
+        if pivots.size and not 1 <= pivots.min() <= pivots.max() <= m:
+            raise RuntimeError(
+                "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive."
+                "Did you properly pass the result of lu_factor?"
+            )
+        P = from_array(_permutation(pivots, m).astype(LU_data.dtype.np))
+    if unpack_data:
+        L, U = _triangles(array(LU_data))
+    return named("lu_unpack", ("P", "L", "U"))(P, L, U)
+
+
+def _factor(A: Any, pivot: bool) -> tuple[Any, Any, Any]:
+    checks.supported("lu_cpu", A)
+    if not pivot:
+        raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
+    *batch, m, n = A.shape
+    LU, pivots, info = column_major(A.shape, A.dtype), zeros((*batch, min(m, n)), dt.int32), zeros(batch, dt.int32)
+    getrf = routine("getrf", A.dtype)
+
+    def factor(a: Any) -> tuple[Any, Any, int]:
+        factors, rows, code = getrf(a)
+        return factors, rows + 1, code
+
+    each(factor, [A], [LU, pivots, info])
+    return LU, pivots, info
+
+
+def _permutation(pivots: Any, m: int) -> Any:
+    """The matrix P of every list of pivots: row i of A is the row of L U in whose column i P has its 1."""
+    *batch, k = pivots.shape
+    order = np.broadcast_to(np.arange(m), (*batch, m)).copy()
+    for step in range(k):
+        other = pivots[..., step : step + 1] - 1
+        taken = np.take_along_axis(order, other, -1)
+        np.put_along_axis(order, other, order[..., step : step + 1], -1)
+        order[..., step : step + 1] = taken
+    return np.arange(m)[:, None] == order[..., None, :]
+
+
+def _triangles(LU: Any) -> tuple[Any, Any]:
+    """L and U, from the one matrix that holds both."""
+    k = min(LU.shape[-2:])
+    L = np.tril(LU[..., :k], -1) + np.eye(LU.shape[-2], k, dtype=LU.dtype)
+    return from_array(L), from_array(np.triu(LU[..., :k, :]))

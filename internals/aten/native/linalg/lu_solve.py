@@ -1,0 +1,67 @@
+"""Linear systems whose matrix `lu_factor` has factored (`aten/src/ATen/native/BatchLinearAlgebra.cpp`: `linalg_lu_solve`).
+
+How the real one differs: it chooses between several backends on a GPU.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from internals._generated import ops
+from internals.core import dtype as dt
+from internals.core.tensor_impl import array
+
+from . import checks
+from .batches import broadcast_batch, column_major
+from .factors import solve_factored
+from .systems import check_system, common_batch
+
+
+def linalg_lu_solve(LU: Any, pivots: Any, B: Any, left: bool = True, adjoint: bool = False) -> Any:
+    """X with A X = B, or X A = B without `left`; with `adjoint` Aᴴ stands for A. Batches are broadcast.
+
+    Raises RuntimeError for sizes that do not fit, for two dtypes, for integers, and for pivots that are not int32 or name no row;
+    NotImplementedError for half precision.
+    """
+    name = "linalg.lu_solve"
+    checks.floating(f"torch.{name}", LU)
+    checks.same_dtype(name, LU, B)
+    if pivots.dtype is not dt.int32:
+        raise RuntimeError(f"{name}: pivots should be a Tensor of scalar type torch.int32")
+    check_system(f"torch.{name}" if _is_not_square(LU) else name, LU, B, left)
+    if not pivots.dim() or LU.shape[-1] != pivots.shape[-1]:
+        raise RuntimeError(f"{name}: Number of pivots per batch should be same as the dimension of the matrix")
+    if LU.shape[:-1] != pivots.shape:
+        raise RuntimeError(
+            f"{name}: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape {list(pivots.shape)} instead"
+        )
+    batch = common_batch(LU.shape, B.shape)
+    checks.supported("linalg.lu_solve_cpu", LU)
+    p = array(pivots)
+    if p.size and not 1 <= p.min() <= p.max() <= LU.shape[-1]:
+        which = "smaller or equal to LU.size(-2)" if p.max() > LU.shape[-1] else "greater or equal to 1"
+        raise RuntimeError(f"Pivots given to lu_solve must all be {which}. Did you properly pass the result of lu_factor?")
+    result = column_major((*batch, *B.shape[-2:]), B.dtype)
+    factors, rows, b = broadcast_batch(LU, batch), broadcast_batch(pivots, batch, 1), broadcast_batch(B, batch)
+    _solve(factors, rows, b, array(result), left, adjoint)
+    return result
+
+
+def lu_solve(self: Any, LU_data: Any, LU_pivots: Any) -> Any:
+    """The older `linalg.lu_solve`, B first. Raises as that."""
+    return ops.linalg_lu_solve(LU_data, LU_pivots, self, True, False)
+
+
+def _solve(LU: Any, pivots: Any, b: Any, out: Any, left: bool, adjoint: bool) -> None:
+    """Fill `out`. X A = B is Aᵀ Xᵀ = Bᵀ; and where Aᴴ stands for A, all others are conjugated instead."""
+    x = np.empty_like(b if left else b.swapaxes(-1, -2))
+    b = b if left else b.swapaxes(-1, -2)
+    solve_factored(LU, pivots, b.conj() if adjoint else b, x, left == adjoint)
+    x = x.conj() if adjoint else x
+    out[...] = x if left else x.swapaxes(-1, -2)
+
+
+def _is_not_square(t: Any) -> bool:
+    return t.dim() < 2 or t.shape[-1] != t.shape[-2]

@@ -1,0 +1,53 @@
+"""Adding an outer product to a matrix (`aten/src/ATen/native/LinearAlgebra.cpp`: `addr`).
+
+An outer product is a pointwise product: of one vector seen as a column and another seen as a row, which are broadcast. So addr is
+a pointwise operator with three operands.
+
+How the real one differs: the same.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from internals.aten.tensor_iterator import TensorIterator
+from internals.core.dtype import BOOL
+from internals.core.tensor_impl import alias
+
+from .. import special_functions as special
+from ..pointwise import factor
+from ..views import expand
+
+
+def addr(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+    """beta * self + alpha * (vec1 times each element of vec2). With beta = 0 `self` does not count, not even NaN.
+
+    Of bools it is the logical sum of products. Raises RuntimeError unless the vectors have one dimension and `self` expands to the
+    sizes of the product.
+    """
+    for name, v in (("vec1", vec1), ("vec2", vec2)):
+        if v.dim() != 1:
+            raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {v.dim()}-D")
+    n, m = vec1.shape[0], vec2.shape[0]
+    if out is self and self.dim() != 2:
+        raise RuntimeError(f"2D tensor expected, got {self.dim()}D tensor for input")
+    addend = self if tuple(self.shape) == (n, m) else expand(self, (n, m))
+    column = alias(vec1, (n, 1), (vec1.stride(0), 0), vec1.storage_offset())
+    row = alias(vec2, (1, m), (0, vec2.stride(0)), vec2.storage_offset())
+    it = TensorIterator((addend, column, row), out)
+    common = it.common_dtype
+    if common.category == BOOL:
+        return it.run(partial(_any, beta=bool(beta), alpha=bool(alpha)))
+    return it.run(partial(_add_outer, beta=factor(beta, common, "beta"), alpha=factor(alpha, common)))
+
+
+@special.in_single
+def _add_outer(a: Any, x: Any, y: Any, out: Any, beta: Any, alpha: Any) -> None:
+    np.add(beta * a, alpha * x * y, out=out) if beta != 0 else np.multiply(alpha * x, y, out=out)
+
+
+def _any(a: Any, x: Any, y: Any, out: Any, beta: bool, alpha: bool) -> None:
+    out[...] = (a if beta else False) | (x & y if alpha else False)

@@ -1,0 +1,87 @@
+"""The pseudo-inverse, `linalg.pinv` (`aten/src/ATen/native/LinearAlgebra.cpp`: `pinv`).
+
+For A = U diag(S) Vh it is V diag(1/S) Uᴴ, where the singular values that count as zero stay zero: those not larger than `atol`, or
+than `rtol` times the largest. Who names neither gets an `rtol` of the precision of the dtype times the larger side of the matrix.
+
+How the real one differs: it is composed of operators, below autograd.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from internals._generated import ops
+from internals.core import dtype as dt
+from internals.core.dtype import SCALAR_TYPE_NAME
+from internals.core.tensor_impl import array, empty_contiguous, from_array
+
+from .checks import LAPACK_DTYPES
+from .eigen import _linalg_eigh
+from .svd import _linalg_svd
+
+
+def linalg_pinv_atol_rtol_tensor(self: Any, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
+    """The pseudo-inverse of every matrix; tolerances of several elements are broadcast with the batch.
+
+    With `hermitian` only the lower triangle of a square matrix is read. Raises RuntimeError for less than two dimensions, dtypes
+    other than float32, float64 and complex, and complex tolerances.
+    """
+    if self.dim() < 2 or self.dtype not in LAPACK_DTYPES:
+        raise RuntimeError(
+            f"linalg.pinv({SCALAR_TYPE_NAME[self.dtype]}{{{list(self.shape)}}}): expected a tensor with 2 or more dimensions of "
+            "float, double, cfloat or cdouble types"
+        )
+    a, r = tolerances("torch.linalg.pinv", self, atol, rtol)
+    *batch, m, n = self.shape
+    if not self.numel():
+        return empty_contiguous((*batch, n, m), self.dtype)
+    if hermitian:
+        s, u = map(array, _linalg_eigh(self))
+        vh = u.conj().swapaxes(-1, -2)
+    else:
+        u, s, vh = map(array, _linalg_svd(self))
+    size = np.abs(s)
+    keep = size > np.maximum(a[..., None], r[..., None] * size.max(-1, keepdims=True))
+    with np.errstate(divide="ignore"):
+        inverse = np.where(keep, 1 / s, 0).astype(s.dtype)
+    v, uh = vh.conj().swapaxes(-1, -2), u.conj().swapaxes(-1, -2)
+    return from_array((v * inverse[..., None, :]) @ uh)
+
+
+def linalg_pinv_atol_rtol_float(self: Any, atol: float | None = None, rtol: float | None = None, hermitian: bool = False) -> Any:
+    """`linalg_pinv.atol_rtol_tensor` with numbers. Raises as that."""
+    return ops.linalg_pinv_atol_rtol_tensor(self, as_tensor(self, atol), as_tensor(self, rtol), hermitian)
+
+
+def linalg_pinv(self: Any, rcond: float, hermitian: bool = False) -> Any:
+    """The pseudo-inverse with `rtol` of `rcond`. Raises as `linalg_pinv.atol_rtol_tensor`."""
+    return ops.linalg_pinv_atol_rtol_float(self, 0.0, rcond, hermitian)
+
+
+def linalg_pinv_rcond_tensor(self: Any, rcond: Any, hermitian: bool = False) -> Any:
+    """The same for a tensor. Raises as `linalg_pinv.atol_rtol_tensor`."""
+    return ops.linalg_pinv_atol_rtol_tensor(self, as_tensor(self, 0.0), rcond, hermitian)
+
+
+def pinverse(self: Any, rcond: float = 1e-15) -> Any:
+    """The older `linalg.pinv`. Raises as that."""
+    return ops.linalg_pinv(self, rcond, False)
+
+
+def as_tensor(like: Any, tolerance: float | None) -> Any:
+    """A number as a float64 tensor without dimensions; None stays None."""
+    return None if tolerance is None else ops.full([], tolerance, dt.float64, None, like.device, None)
+
+
+def tolerances(name: str, A: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
+    """Both tolerances as arrays: `rtol` is 0 by default where `atol` is positive. Raises RuntimeError for complex ones."""
+    for argument, t in (("atol", atol), ("rtol", rtol)):
+        if t is not None and t.is_complex():
+            raise RuntimeError(f"{name}: {argument} tensor of complex type is not supported. Got {SCALAR_TYPE_NAME[t.dtype]}")
+    a = np.zeros(()) if atol is None else array(atol)
+    if rtol is not None:
+        return a, array(rtol)
+    default = float(np.finfo(A.dtype.np).eps) * max(A.shape[-2:])
+    return a, np.where(a > 0, 0.0, default)

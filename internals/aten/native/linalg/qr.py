@@ -1,0 +1,70 @@
+"""The QR decomposition, A = Q R (`aten/src/ATen/native/BatchLinearAlgebra.cpp`: `linalg_qr_out`).
+
+R is upper triangular, the columns of Q are orthonormal. LAPACK does it with Householder reflections: `geqrf` gives R in the upper
+triangle, and below it the vectors of the reflections, whose product is Q. To multiply them out is another routine (`reflections`),
+and is left out where only R is asked for.
+
+How the real one differs: it says the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from internals._generated import ops
+from internals.core.return_types import named
+from internals.core.tensor_impl import array, empty_contiguous
+
+from . import checks
+from .batches import column_major, each, routine, zeros
+from .reflections import multiply_out
+
+
+def linalg_qr(A: Any, mode: str = "reduced") -> Any:
+    """Q (m, k) and R (k, n), k the smaller of m and n; with mode "complete" (m, m) and (m, n); with "r" Q is empty.
+
+    Raises RuntimeError for less than two dimensions, for integers, and for another mode; NotImplementedError for half precision.
+    """
+    checks.matrices("linalg.qr", A)
+    checks.floating("linalg.qr", A)
+    if mode not in ("reduced", "complete", "r"):
+        raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
+    checks.supported("geqrf_cpu", A)
+    *batch, m, n = A.shape
+    k = m if mode == "complete" else min(m, n)
+    packed, tau = _geqrf(A)
+    R = column_major((*batch, k, n), A.dtype)
+    array(R)[...] = np.triu(array(packed)[..., :k, :])
+    if mode == "r":
+        Q = empty_contiguous((0,), A.dtype)
+    else:
+        Q = column_major((*batch, m, k), A.dtype)
+        array(Q)[..., : min(n, k)] = array(packed)[..., : min(n, k)]
+        multiply_out(Q, tau)
+    return named("linalg_qr", ("Q", "R"))(Q, R)
+
+
+def qr(self: Any, some: bool = True) -> Any:
+    """The older `linalg.qr`, whose modes are `some` or not. Raises as that."""
+    return named("qr", ("Q", "R"))(*ops.linalg_qr(self, "reduced" if some else "complete"))
+
+
+def geqrf(self: Any) -> Any:
+    """R and the vectors of the reflections in one matrix, and the factors `tau` of the reflections.
+
+    Raises RuntimeError for less than two dimensions, NotImplementedError for dtypes that LAPACK does not know.
+    """
+    if self.dim() < 2:
+        raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
+    checks.supported("geqrf_cpu", self)
+    return named("geqrf", ("a", "tau"))(*_geqrf(self))
+
+
+def _geqrf(A: Any) -> tuple[Any, Any]:
+    *batch, m, n = A.shape
+    packed, tau = column_major(A.shape, A.dtype), zeros((*batch, min(m, n)), A.dtype)
+    geqrf = routine("geqrf", A.dtype)
+    each(lambda a: geqrf(a)[:2], [A], [packed, tau])
+    return packed, tau

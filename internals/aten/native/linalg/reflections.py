@@ -1,0 +1,112 @@
+"""Products of Householder reflections, `linalg.householder_product` and `ormqr` (`aten/src/ATen/native/BatchLinearAlgebra.cpp`).
+
+A reflection 1 - tau v vᴴ turns a vector into another of the same length. Q = H₁ H₂ … H_k is kept as `geqrf` leaves it: vector i is
+column i below the diagonal, the 1 on the diagonal and the zeros above are left out.
+
+How the real one differs: it says the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from internals._generated import ops
+from internals.core.dtype import SCALAR_TYPE_NAME
+from internals.core.tensor_impl import array
+
+from . import checks
+from .batches import column_major, each, routine
+
+
+def linalg_householder_product(input: Any, tau: Any) -> Any:
+    """The first n columns of Q, for `input` (m, n) with m >= n, and `tau` (k) with k <= n.
+
+    Raises RuntimeError for other shapes and two dtypes, NotImplementedError for dtypes that LAPACK does not know.
+    """
+    name = "torch.linalg.householder_product"
+    if input.dim() < 2:
+        raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
+    if input.shape[-2] < input.shape[-1]:
+        raise RuntimeError(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]")
+    if tau.dim() and input.shape[-1] < tau.shape[-1]:
+        raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
+    _check_tau(name, input, tau)
+    result = column_major(input.shape, input.dtype)
+    if input.numel():
+        checks.supported("orgqr_cpu", input)
+    array(result)[...] = array(input)
+    multiply_out(result, tau)
+    return result
+
+
+def orgqr(self: Any, input2: Any) -> Any:
+    """`linalg.householder_product` by its LAPACK name. Raises as that."""
+    return ops.linalg_householder_product(self, input2)
+
+
+def multiply_out(Q: Any, tau: Any) -> None:
+    """Replace the reflections that the tensor `Q` holds by their product."""
+    if not tau.shape[-1]:
+        array(Q)[...] = np.eye(*Q.shape[-2:])
+        return
+    orgqr = routine("ungqr" if Q.is_complex() else "orgqr", Q.dtype)
+    each(lambda a, tau: orgqr(a, tau)[0], [Q, tau], [Q])
+
+
+def ormqr(self: Any, input2: Any, input3: Any, left: bool = True, transpose: bool = False) -> Any:
+    """Q C, for the reflections `self` with factors `input2`, and C = `input3`; Qᴴ C with `transpose`, C Q without `left`.
+
+    Raises RuntimeError for other shapes and two dtypes, NotImplementedError for dtypes that LAPACK does not know.
+    """
+    _check_ormqr(self, input2, input3, left)
+    checks.supported("ormqr_cpu", self)
+    result = column_major(input3.shape, self.dtype)
+    array(result)[...] = array(input3)
+    ormqr = routine("unmqr" if self.is_complex() else "ormqr", self.dtype)
+    side, trans = "L" if left else "R", ("C" if self.is_complex() else "T") if transpose else "N"
+    work = 64 * max(*input3.shape[-2:], 1)
+    k = input2.shape[-1]
+    each(lambda a, tau, c: ormqr(side, trans, a[:, :k], tau, c, work)[0], [self, input2, input3], [result])
+    return result
+
+
+def _check_ormqr(input: Any, tau: Any, other: Any, left: bool) -> None:
+    name, d = "torch.ormqr", -2 if left else -1
+    for argument, t in (("input", input), ("other", other)):
+        if t.dim() < 2:
+            raise RuntimeError(f"{name}: {argument} must have at least 2 dimensions.")
+    if other.shape[d] != input.shape[-2]:
+        raise RuntimeError(f"{name}: other.shape[{d}] must be equal to input.shape[-2]")
+    if tau.dim() and tau.shape[-1] != min(other.shape[d], input.shape[-1]):
+        raise RuntimeError(f"{name}: tau.shape[-1] must be equal to min(other.shape[{d}], input.shape[-1])")
+    _check_tau(name, input, tau)
+    if other.dim() != input.dim():
+        raise RuntimeError(
+            f"{name}: Expected other to have the same number of dimensions as input, but got other.ndim equal to "
+            f"{other.dim()} and input.ndim is equal to {input.dim()}"
+        )
+    if other.shape[:-2] != input.shape[:-2]:
+        batch = list(other.shape[:-2])
+        raise RuntimeError(f"{name}: Expected batch dimensions of other to be equal to input.shape[:-2], but got {batch}")
+    if other.dtype is not input.dtype:
+        raise RuntimeError(
+            f"{name}: Expected input and other to have the same dtype, but input has dtype{SCALAR_TYPE_NAME[input.dtype]} "
+            f"and other has dtype {SCALAR_TYPE_NAME[other.dtype]}"
+        )
+
+
+def _check_tau(name: str, input: Any, tau: Any) -> None:
+    if tau.dim() != input.dim() - 1:
+        raise RuntimeError(
+            f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to {tau.dim()} and "
+            f"input.ndim is equal to {input.dim()}"
+        )
+    if tau.shape[:-1] != input.shape[:-2]:
+        batch = list(tau.shape[:-1])
+        raise RuntimeError(f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {batch}")
+    if tau.dtype is not input.dtype:
+        raise RuntimeError(
+            f"{name}: tau dtype {SCALAR_TYPE_NAME[tau.dtype]} does not match input dtype {SCALAR_TYPE_NAME[input.dtype]}"
+        )

@@ -1,0 +1,89 @@
+"""The singular value decomposition (`aten/src/ATen/native/BatchLinearAlgebra.cpp`: `linalg_svd`).
+
+A matrix A of n rows and m columns is U diag(S) Vh: k = min(n, m) orthonormal columns in U, k orthonormal rows in Vh, and k
+numbers S >= 0, the largest first. Only `_linalg_svd` needs a derivative, which needs U and Vh: so
+whoever wants S alone has them computed when a gradient will be asked for, and not otherwise.
+
+How the real one differs: a GPU has several routines for it, between which `driver` chooses.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from internals._generated import ops
+from internals.core.return_types import named
+from internals.core.tensor_impl import array, empty_contiguous
+
+from . import checks
+from .batches import column_major, each, routine, wants_gradient, zeros
+from .errors import check_errors
+
+NOT_FINITE = -4  # LAPACK's `info` when the fourth argument, the matrix, contains NaN
+
+
+def linalg_svd(A: Any, full_matrices: bool = True, driver: str | None = None) -> Any:
+    """U, S and Vh of every matrix; square U and Vh with `full_matrices`. Raises as `_linalg_svd`."""
+    return named("linalg_svd", ("U", "S", "Vh"))(*ops._linalg_svd(A, full_matrices, True, driver))
+
+
+def linalg_svdvals(A: Any, driver: str | None = None) -> Any:
+    """The singular values of every matrix. Raises as `_linalg_svd`."""
+    return ops._linalg_svd(A, False, wants_gradient(A), driver)[1]
+
+
+def svd(self: Any, some: bool = True, compute_uv: bool = True) -> Any:
+    """U, S and V, in the older interface; without `compute_uv` U and V are square, and zero. Raises as `_linalg_svd`."""
+    if self.dim() < 2:
+        raise RuntimeError(f"linalg.svd: input should have at least 2 dimensions, but has {self.dim()} dimensions instead")
+    if compute_uv:
+        U, S, Vh = ops.linalg_svd(self, not some, None)
+    else:
+        *batch, m, n = self.shape
+        S = ops.linalg_svdvals(self, None)
+        U, Vh = (ops.new_zeros(self, [*batch, k, k], None, None, None, None) for k in (m, n))
+    return named("svd", ("U", "S", "V"))(U, S, ops.adjoint(Vh))
+
+
+def _linalg_svd(A: Any, full_matrices: bool = False, compute_uv: bool = True, driver: str | None = None) -> Any:
+    """U, S and Vh of every matrix in the last two dimensions; without `compute_uv` U and Vh are empty.
+
+    With `full_matrices` U and Vh are square. S is real. Raises RuntimeError for less than two dimensions, for integers and when
+    a `driver` is named, NotImplementedError for half precision, LinAlgError when A contains NaN or infinity.
+    """
+    checks.matrices("linalg.svd", A)
+    checks.floating("linalg.svd", A)
+    if driver is not None:
+        raise RuntimeError(
+            "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend."
+        )
+    checks.supported("linalg_svd_cpu", A)
+    *batch, m, n = A.shape
+    k = min(m, n)
+    S = zeros((*batch, k), A.dtype.to_real())
+    U = Vh = None
+    if compute_uv:
+        U = column_major((*batch, m, m if full_matrices else k), A.dtype)
+        Vh = column_major((*batch, n if full_matrices else k, n), A.dtype)
+        if not A.numel():
+            array(U)[...], array(Vh)[...] = np.eye(*U.shape[-2:]), np.eye(*Vh.shape[-2:])
+    _decompose(A, U, S, Vh, full_matrices)
+    if not compute_uv:
+        U, Vh = empty_contiguous((0,), A.dtype), empty_contiguous((0,), A.dtype)
+    return named("_linalg_svd", ("U", "S", "Vh"))(U, S, Vh)
+
+
+def _decompose(A: Any, U: Any, S: Any, Vh: Any, full_matrices: bool) -> None:
+    a, info = array(A), np.zeros(A.shape[:-2], np.int32)
+    info[~np.isfinite(a).all((-2, -1))] = NOT_FINITE
+    check_errors(info, "linalg.svd", A.dim() == 2)
+    gesdd, vectors = routine("gesdd", A.dtype), U is not None
+
+    def decompose(a: Any) -> Any:
+        u, s, vh, info = gesdd(a, compute_uv=vectors, full_matrices=full_matrices)
+        return (s, info, u, vh) if vectors else (s, info)
+
+    each(decompose, [A], [S, info, U, Vh] if vectors else [S, info])
+    check_errors(info, "linalg.svd", A.dim() == 2)

@@ -1,0 +1,83 @@
+"""Products of tensors (`aten/src/ATen/native/Linear.cpp`: `tensordot`; `LinearAlgebra.cpp`: `kron`, `inner`, `linalg_vecdot`).
+
+`tensordot` sums over pairs of dimensions, one of each tensor. They are moved to the inside, everything else is flattened, and what
+is left is one product of matrices. All here are composite.
+
+How the real one differs: the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from internals._generated import ops
+from internals.core.geometry import wrap_dim
+
+from . import checks
+
+
+def tensordot(self: Any, other: Any, dims_self: Sequence[int], dims_other: Sequence[int]) -> Any:
+    """The sum of products over dimensions `dims_self` and `dims_other`, pair by pair; the rest of `self` comes first.
+
+    Raises RuntimeError for two dtypes, and for sizes that are neither equal nor 1.
+    """
+    if len(dims_self) != len(dims_other):
+        raise RuntimeError("both dimension lists should have same length")
+    if self.dtype is not other.dtype:
+        raise RuntimeError("both inputs should have same dtype")
+    a, b, inner = self, other, 1
+    for i, j in zip(dims_self, dims_other):
+        n, m = self.shape[i], other.shape[j]
+        if m == 1:
+            a = ops.sum_dim_IntList(a, [i], True, self.dtype)
+        elif n == 1:
+            b = ops.sum_dim_IntList(b, [j], True, self.dtype)
+        elif n == m:
+            inner *= n
+        else:
+            raise RuntimeError(
+                f"contracted dimensions need to match, but first has size {n} in dim {i} and second has size {m} in dim {j}"
+            )
+    summed, also = ([wrap_dim(d, t.dim()) for d in dims] for t, dims in ((self, dims_self), (other, dims_other)))
+    rest = [d for d in range(self.dim()) if d not in summed]
+    others = [d for d in range(other.dim()) if d not in also]
+    sizes = [*(self.shape[d] for d in rest), *(other.shape[d] for d in others)]
+    left = ops.reshape(ops.permute(a, [*rest, *summed]), [prod(self.shape[d] for d in rest), inner])
+    right = ops.reshape(ops.permute(b, [*also, *others]), [inner, prod(other.shape[d] for d in others)])
+    return ops.reshape(ops.mm(left, right), sizes)
+
+
+def inner(self: Any, other: Any) -> Any:
+    """The sum of products over the last dimensions; of a 0-d tensor, the product.
+
+    Raises RuntimeError unless the last sizes are equal, and for two dtypes.
+    """
+    if self.dim() == 0 or other.dim() == 0:
+        return ops.mul_Tensor(self, other)
+    if self.shape[-1] != other.shape[-1]:
+        raise RuntimeError(
+            "inner() the last dimension must match on both input tensors but got shapes "
+            f"{list(self.shape)} and {list(other.shape)}"
+        )
+    return ops.tensordot(self, other, [-1], [-1])
+
+
+def linalg_vecdot(x: Any, y: Any, dim: int = -1) -> Any:
+    """The sum of conj(x) * y over `dim`, the other dimensions broadcast. Raises RuntimeError for two dtypes and for integers."""
+    checks.floating("linalg.vecdot", x)
+    checks.same_dtype("linalg.vecdot", x, y, ("x", "y"))
+    if x.dim() == 1 and y.dim() == 1:
+        return ops.vdot(x, y)
+    return ops.sum_dim_IntList(ops.mul_Tensor(ops.conj(x), y), [dim], False, None)
+
+
+def kron(self: Any, other: Any) -> Any:
+    """Kronecker's product: every element of `self` times all of `other`, as blocks of one large tensor."""
+    n = max(self.dim(), other.dim())
+    a = (1,) * (n - self.dim()) + tuple(self.shape)
+    b = (1,) * (n - other.dim()) + tuple(other.shape)
+    left = ops.reshape(self, [size for k in a for size in (k, 1)])
+    right = ops.reshape(other, [size for k in b for size in (1, k)])
+    return ops._unsafe_view(ops.mul_Tensor(left, right), [j * k for j, k in zip(a, b)])

@@ -1,0 +1,88 @@
+"""Triangular systems of linear equations (`aten/src/ATen/native/BatchLinearAlgebra.cpp`: `linalg_solve_triangular_out`).
+
+Nothing has to be factored: the last row of an upper triangular system has one unknown, the row above it one more. BLAS does it,
+`trsm`. What is on the other side of the diagonal is not looked at, and with `unitriangular` nor is the diagonal.
+
+How the real one differs: `trsm` knows eight ways to transpose, of which it chooses one that needs no copy.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from internals.aten.late import linalg
+from internals.aten.writing import write_exact_outs
+from internals.core.dtype import SCALAR_TYPE_NAME
+from internals.core.return_types import named
+from internals.core.tensor_impl import array, empty_contiguous
+
+from . import checks
+from .batches import broadcast_batch, column_major
+from .systems import check_system, common_batch
+
+
+def linalg_solve_triangular(self: Any, B: Any, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
+    """X with self X = B (without `left`, X self = B), batches broadcast. A singular matrix gives infinities, no error.
+
+    Raises RuntimeError for sizes that do not fit and NotImplementedError for dtypes other than float32, float64 and complex.
+    """
+    check_system("linalg.solve_triangular", self, B, left)
+    a, b = _broadcast(self, B)
+    checks.supported("triangular_solve_cpu", self)
+    if self.dtype is not B.dtype:
+        raise RuntimeError(f"expected scalar type {SCALAR_TYPE_NAME[self.dtype]} but found {SCALAR_TYPE_NAME[B.dtype]}")
+    result = column_major(b.shape, B.dtype) if left else empty_contiguous(b.shape, B.dtype)
+    _solve(a, b, array(result), upper, left, unitriangular)
+    return result
+
+
+def triangular_solve(self: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False) -> Any:
+    """X with A X = self (with `transpose`, Aᵀ X = self) and a copy of A, both broadcast to one batch. Deprecated.
+
+    Raises as `linalg_solve_triangular`.
+    """
+    _check_old(self, A)
+    a, b = _broadcast(A, self)
+    checks.supported("triangular_solve_cpu", A)
+    result, copy = column_major(b.shape, self.dtype), column_major(a.shape, A.dtype)
+    _solve(a.swapaxes(-1, -2) if transpose else a, b, array(result), upper != transpose, True, unitriangular)
+    array(copy)[...] = a
+    return named("triangular_solve", ("solution", "cloned_coefficient"))(result, copy)
+
+
+def triangular_solve_X(
+    self: Any, A: Any, upper: bool, transpose: bool, unitriangular: bool, X: Any, M: Any
+) -> Any:
+    """`triangular_solve` into X and M."""
+    results = triangular_solve(self, A, upper, transpose, unitriangular)
+    return write_exact_outs((X, M), results)
+
+
+def _broadcast(A: Any, B: Any) -> tuple[Any, Any]:
+    batch = common_batch(B.shape, A.shape)
+    return broadcast_batch(A, batch), broadcast_batch(B, batch)
+
+
+def _solve(a: Any, b: Any, out: Any, upper: bool, left: bool, unitriangular: bool) -> None:
+    if b.size:
+        (trsm,) = linalg.get_blas_funcs(("trsm",), dtype=b.dtype)
+        for i in np.ndindex(*b.shape[:-2]):
+            out[i] = trsm(1, a[i], b[i], side=not left, lower=not upper, diag=unitriangular)
+
+
+def _check_old(self: Any, A: Any) -> None:
+    warnings.warn(
+        "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangular and will be removed in a future PyTorch "
+        "release. X = torch.triangular_solve(B, A).solution should be replaced with X = torch.linalg.solve_triangular(A, B).",
+        UserWarning,
+        stacklevel=4,
+    )
+    for name, t in (("b", self), ("A", A)):
+        if t.dim() < 2:
+            raise RuntimeError(
+                f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has {t.dim()} dimensions instead"
+            )
+    checks.solver("triangular_solve", self, A)
