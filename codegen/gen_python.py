@@ -85,6 +85,7 @@ OPERATORS = [
     ("add", "add", "add"), ("sub", "sub", "subtract"), ("mul", "mul", "multiply"), ("truediv", "div", "divide"),
     ("floordiv", "floor_divide", None), ("mod", "remainder", None), ("pow", "pow", None),
     ("and", "bitwise_and", None), ("or", "bitwise_or", None), ("xor", "bitwise_xor", None),
+    ("lshift", "__lshift__", None), ("rshift", "__rshift__", None),
     ("eq", "eq", None), ("ne", "ne", None), ("lt", "lt", None), ("le", "le", None), ("gt", "gt", None), ("ge", "ge", None),
 ]  # fmt: skip
 COMMUTATIVE = [
@@ -96,13 +97,13 @@ COMMUTATIVE = [
 ]
 INPLACE = [
     ("iadd", "add_"), ("isub", "sub_"), ("imul", "mul_"), ("itruediv", "div_"), ("ifloordiv", "floor_divide_"),
-    ("imod", "remainder_"), ("ipow", "pow_"), ("iand", "bitwise_and_"), ("ior", "bitwise_or_"), ("ixor", "bitwise_xor_"),
+    ("imod", "remainder_"), ("ipow", "pow_"),
 ]  # fmt: skip
 # Of all operators only == takes numpy's arrays as they are.
 EQUAL_ARRAY = """
         if isinstance(other, np.ndarray) and other.dtype in BY_NUMPY:
             return _eq((self, from_array(other)), {})"""
-UNARY = [("neg", "neg"), ("abs", "abs")]
+UNARY = [("neg", "neg"), ("abs", "abs"), ("pos", "positive")]
 
 
 def write_functions(functions: list[NativeFunction], module: str = "") -> str:

@@ -3,7 +3,8 @@
     func        the schema. `Tensor(a!)` is written to; `Tensor(a)` in and out is a view.
     variants    function (default), method, both, or none: where Python finds it.
     structured  the kernel takes `out=`: in-place and out= variants write straight through it.
-    autogen     the in-place and out= twins that codegen derives from this line.
+    autogen     the in-place and out= twins that codegen derives from this line; of a view also the twin that copies,
+                `select_copy.int`, and that one's out= twin.
     exact_out   the out= twin refuses a tensor of another dtype, even of a wider one.
     same_as     another operator's name, instead of a kernel: `arccos` is `acos`, and its twins are the twins of that.
     python_module   where Python finds the function instead: nn, linalg, fft, special.
@@ -11,8 +12,10 @@
                 keys may share a kernel. A Composite key says that the kernel calls other ops.
 
 `load()` gives every overload, the derived in-place and out= twins included; `grouped()` sorts them under the name that
-Python sees. How the real one differs: there is one file, of 16,000 lines; an alias is a line and a C++ function like any other; `torchgen.model` also models backends, structured meta functions, ufunc loops,
-and validates far more.
+Python sees.
+
+How the real one differs: there is one file, of 16,000 lines; an alias is a line and a C++ function like any other;
+`torchgen.model` also models backends, structured meta functions, ufunc loops, and validates far more.
 """
 
 from __future__ import annotations
@@ -66,6 +69,11 @@ class NativeFunction:
         return "CompositeImplicitAutograd" in self.kernels
 
     @property
+    def is_view_copy(self) -> bool:
+        """Whether it gives a copy of what the view that it is derived from would show."""
+        return self.base is not None and self.base.schema.is_view and not (self.schema.is_inplace or self.schema.is_out)
+
+    @property
     def has_own_cuda_kernel(self) -> bool:
         """Whether CUDA has a kernel of its own, rather than one shared with the CPU."""
         return self.kernels.get("CUDA", "").startswith("cuda.")
@@ -90,8 +98,12 @@ def load(path: Path = FOLDER) -> list[NativeFunction]:
             same_as=entry.get("same_as", ""),
         )
         functions.append(function)
+        copies: dict[str, NativeFunction] = {}
         for name in filter(None, (n.strip() for n in entry.get("autogen", "").split(","))):
-            functions.append(derive(function, name))
+            twin = derive(copies.get(name.partition(".")[0], function), name)
+            if twin.is_view_copy:
+                copies[twin.schema.name] = twin
+            functions.append(twin)
     for name, count in Counter(f.schema.full_name for f in functions).items():
         if count > 1:
             raise ValueError(f"{name} is declared twice")
@@ -122,13 +134,14 @@ def resolve_alias(f: NativeFunction, functions: list[NativeFunction]) -> NativeF
             None,
         )
     if target is None:
-        raise ValueError(f"{f.schema.full_name}: same_as: {name}: there is no such operator" + " with this twin" * (f.base is not None))
+        twin = " with this twin" if f.base is not None else ""
+        raise ValueError(f"{f.schema.full_name}: same_as: {name}: there is no such operator{twin}")
     kernels = {"CompositeImplicitAutograd": f"_generated.aliases.{f.identifier}"}
     return replace(f, kernels=kernels, same_as=target.identifier)
 
 
 def derive(function: NativeFunction, twin: str) -> NativeFunction:
-    """The in-place (`add_.Tensor`) or out= (`add.out`) twin of a functional operator."""
+    """The in-place (`add_.Tensor`), out= (`add.out`) or, of a view, copying (`select_copy.int`) twin of a functional operator."""
     name, _, overload = twin.partition(".")
     s = function.schema
     tensor = Type("Tensor")
@@ -145,6 +158,10 @@ def derive(function: NativeFunction, twin: str) -> NativeFunction:
             variants = ("function", "method")
         else:
             variants = ("method",)
+    elif name == s.name + "_copy" and s.is_view:
+        arguments = tuple(replace(a, alias="") for a in s.arguments)
+        schema = FunctionSchema(s.namespace, name, overload, arguments, tuple(replace(r, alias="") for r in s.returns))
+        variants = ("function",)
     else:
         names = [r.name or f"out{i}" for i, r in enumerate(s.returns)] if len(s.returns) > 1 else ["out"]
         outs = tuple(Argument(n, tensor, kwarg_only=True, alias=f"{chr(97 + i)}!") for i, n in enumerate(names))
@@ -172,8 +189,13 @@ def grouped(functions: list[NativeFunction], variant: str) -> dict[str, list[Nat
 
 
 def out_twin(f: NativeFunction, functions: list[NativeFunction]) -> NativeFunction | None:
-    """The out= twin derived from `f`, if it has one."""
-    return next((g for g in functions if g.base is f and g.schema.is_out), None)
+    """The out= twin of `f`: derived from it, or declared with a kernel of its own and `variants: none`."""
+    return next((g for g in functions if g.schema.is_out and (g.base is f or _writes_what_returns(g, f))), None)
+
+
+def _writes_what_returns(g: NativeFunction, f: NativeFunction) -> bool:
+    same_name = g.base is None and g.variants == ("none",) and g.schema.name == f.schema.name
+    return same_name and g.schema.arguments[:-1] == f.schema.arguments
 
 
 def _variants_module(function: NativeFunction, key: str) -> str:

@@ -33,6 +33,11 @@ def is_inplace_view(f: NativeFunction) -> bool:
     return f.base is not None and f.schema.is_inplace and f.base.schema.is_view and f.schema.name not in MANUAL
 
 
+def copy_node(d: Derivative) -> str:
+    """The node of `select_copy` is called after that of `select`, whose formula it has."""
+    return f"{d.node}_copy"
+
+
 def twin_node(f: NativeFunction, functions: list[NativeFunction], entries: dict[str, Derivative]) -> str:
     """The node of `t_`: PyTorch numbers those of in-place views after those of the views themselves."""
     d = derivative_of(f, entries)

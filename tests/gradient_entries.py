@@ -74,7 +74,10 @@ def functional_twin(name: str) -> str | None:
 
 
 def entry_of(name: str) -> Entry | None:
-    """The entry for an operator: its own, or for an in-place one that of the functional operator."""
+    """The entry for an operator: its own, or for an in-place one that of the functional operator, for a copy that of the view."""
+    f = functions()[name]
+    if f.base is not None and f.is_view_copy:
+        return entries().get(f.base.schema.full_name)
     own = entries().get(name)
     twin = functional_twin(name) if own is None and name.partition(".")[0].endswith("_") else None
     return entries().get(twin) if twin else own

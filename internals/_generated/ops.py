@@ -7598,11 +7598,11 @@ def normal_float_float(mean, std, size, generator, dtype, layout, device, pin_me
         return normal_float_float_op(mean, std, size, generator, dtype, layout, device, pin_memory)
     return _table[factory_keys(device)](mean, std, size, generator, dtype, layout, device, pin_memory)
 
-normal_float_float_out_op = define('normal.float_float_out(float mean, float std, int[] size, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='random.uniform_normal.normal_float_float_out', Autograd='autograd.manual.out_variant')
-def normal_float_float_out(mean, std, size, generator, out, _table=normal_float_float_out_op.table):
+normal_float_float_out_op = define('normal.float_float_out(float mean, float std, int[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.normal_float_float_out', Autograd='autograd.manual.out_variant')
+def normal_float_float_out(mean, std, size, generator, dtype, layout, device, pin_memory, out, _table=normal_float_float_out_op.table):
     if hot.off:
-        return normal_float_float_out_op(mean, std, size, generator, out)
-    return _table[out._geometry.keys](mean, std, size, generator, out)
+        return normal_float_float_out_op(mean, std, size, generator, dtype, layout, device, pin_memory, out)
+    return _table[out._geometry.keys](mean, std, size, generator, dtype, layout, device, pin_memory, out)
 
 exponential__op = define('exponential_(Tensor(a!) self, float lambd=1.0, *, Generator? generator=None) -> Tensor(a!)', CPU='random.continuous.exponential_', Meta='random.continuous.exponential_', CUDA='cuda.random.exponential_', Autograd='_generated.autograd_kernels.exponential_')
 def exponential_(self, lambd, generator, _table=exponential__op.table):

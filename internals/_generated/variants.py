@@ -54,6 +54,7 @@ from internals.aten.native import pooling_3d
 from internals.aten.native.random import discrete as random_discrete
 from internals.aten.native.random import factories as random_factories
 from internals.aten.native.random import rejection as random_rejection
+from internals.aten.native.random import uniform_normal as random_uniform_normal
 from internals.aten.native import ranges
 from internals.aten.native import reductions
 from internals.aten.native import resampling
@@ -1560,6 +1561,9 @@ def randint_low_out(low, high, size, dtype, layout, device, pin_memory, out):
 
 def randint_low_generator_out(low, high, size, generator, dtype, layout, device, pin_memory, out):
     return fill_out(out, random_factories.randint_low_generator(low, high, size, generator, dtype or out.dtype, layout, device, pin_memory))
+
+def normal_float_float_out(mean, std, size, generator, dtype, layout, device, pin_memory, out):
+    return fill_out(out, random_uniform_normal.normal_float_float(mean, std, size, generator, dtype or out.dtype, layout, device, pin_memory))
 
 def poisson_out(self, generator, out):
     return write_exact_out(out, random_rejection.poisson(self, generator))

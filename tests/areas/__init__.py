@@ -10,6 +10,7 @@ A module may define any of these; `table` and `rows` put those of all modules to
     CONSTANT        (names, arguments): tensors that no gradient is defined for
     GRADIENTS_KNOWN (names, when, why): gradients that tests/test_gradients_side_by_side.py does not compare
     OTHER_NODES     names → why their nodes are called otherwise in PyTorch
+    NOT_COMPARED    name → why tests/cuda/test_every_operator.py cannot compare devices
     OPEN            (names, when, why): calls whose outcome on another device is open (tests/cuda/operator_calls.py)
     NOT_SCRIPTED    name → why tests/test_operators_in_jit.py leaves it out
 

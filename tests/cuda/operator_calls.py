@@ -17,7 +17,7 @@ from internals.core.device import device
 from internals.core.dispatch_key import DispatchKey
 from internals.core.dispatcher import OperatorHandle, dispatcher
 from internals.core.tensor_impl import TensorImpl, array, from_array
-from tests.areas import rows
+from tests.areas import rows, table
 from tests.op_arguments import arguments
 from tests.op_tensors import Dtype, TensorSpec
 from tests.support import outcome
@@ -39,7 +39,7 @@ NOT_COMPARED = {
     name: reason
     for name, reason in NOT_CALLED.items()
     if not name.startswith("normal.") and name != "binary_cross_entropy.out"
-} | {"detach_": "whether it is refused depends on how the tensor was made"}
+} | {"detach_": "whether it is refused depends on how the tensor was made", **table("NOT_COMPARED")}
 
 # Calls whose outcome is open: which operators, which arguments, and why. They are not compared.
 OPEN = [

@@ -47,8 +47,8 @@ def gather(self: TensorImpl, dim: int, index: TensorImpl, sparse_grad: bool = Fa
         return out
     if index.numel():
         positions = np.atleast_1d(array(index))
-        _check_positions(positions, d, sizes_of(self)[d])
-        source = _cropped(np.atleast_1d(array(self)), positions.shape, d)
+        check_positions(positions, d, sizes_of(self)[d])
+        source = cropped(np.atleast_1d(array(self)), positions.shape, d)
         array(out)[...] = np.take_along_axis(source, positions, d).reshape(out.shape)
     return out
 
@@ -109,7 +109,7 @@ def index_add(
     positions = array(index)
     if index.numel() and (positions.min() < 0 or positions.max() >= sizes_of(self)[d]):
         raise IndexError("index out of range in self")
-    target = _copy_of(self, out)
+    target = copy_of(self, out)
     if not source.numel():
         return target
     if source.numel() >= settings.least and compiled().index_add(target, d, index, source, checked(alpha, self.dtype)):
@@ -126,23 +126,23 @@ def index_add(
 def _scatter(self: TensorImpl, dim: int, index: TensorImpl, src: Any, out: Any, reduce: str = "") -> Any:
     d = check_scatter(self, dim, index, src, out, reduce)
     values: Any = None if isinstance(src, TensorImpl) else checked(src, self.dtype)
-    target = _copy_of(self, out)
+    target = copy_of(self, out)
     if not index.numel():
         return target
     number_or_tensor = src if isinstance(src, TensorImpl) else values
     if index.numel() >= settings.least and compiled().scatter(target, d, index, number_or_tensor, reduce):
         return target
     positions = np.atleast_1d(array(index))
-    _check_positions(positions, d, sizes_of(self)[d])
+    check_positions(positions, d, sizes_of(self)[d])
     if isinstance(src, TensorImpl):
         values = np.atleast_1d(array(src))[tuple(slice(n) for n in positions.shape)]
     memory = array(target).reshape(1) if not self.dim() else array(target)
-    view = _cropped(memory, positions.shape, d)
+    view = cropped(memory, positions.shape, d)
     if reduce:
         with np.errstate(all="ignore"):
-            REDUCTIONS[reduce].at(view, _along(positions, d), values)
+            REDUCTIONS[reduce].at(view, along(positions, d), values)
     else:
-        view[_along(positions, d)] = values
+        view[along(positions, d)] = values
     return target
 
 
@@ -153,7 +153,7 @@ def compiled() -> Any:
     return gathering
 
 
-def _copy_of(self: TensorImpl, out: Any) -> Any:
+def copy_of(self: TensorImpl, out: Any) -> Any:
     """A tensor to write into that holds the values of `self`: new, or `out`, which may be `self` itself."""
     target = set_output(self.shape, self.dtype, out, out is self)
     if target is not self and target.numel():
@@ -165,12 +165,12 @@ def sizes_of(t: TensorImpl) -> Sequence[int]:
     return t.shape or (1,)
 
 
-def _cropped(a: Any, shape: Sequence[int], dim: int) -> Any:
+def cropped(a: Any, shape: Sequence[int], dim: int) -> Any:
     """The part of `a` that an index of this shape can reach: all of `dim`, the beginning of every other dimension."""
     return a[tuple(slice(None) if d == dim else slice(n) for d, n in enumerate(shape))]
 
 
-def _along(positions: Any, dim: int) -> tuple[Any, ...]:
+def along(positions: Any, dim: int) -> tuple[Any, ...]:
     """The numpy key that takes `positions` along `dim`, and in every other dimension the place an element stands at."""
     grid = np.ogrid[tuple(slice(n) for n in positions.shape)]
     return tuple(positions if d == dim else g for d, g in enumerate(grid))
@@ -181,7 +181,7 @@ def _check_index_dtype(op: str, index: TensorImpl) -> None:
         raise RuntimeError(f"{op}(): Expected dtype int32/int64 for index")
 
 
-def _check_positions(positions: Any, dim: int, n: int) -> None:
+def check_positions(positions: Any, dim: int, n: int) -> None:
     for wrong in positions[(positions < 0) | (positions >= n)][:1]:
         raise RuntimeError(f"index {wrong} is out of bounds for dimension {dim} with size {n}")
 
@@ -256,30 +256,32 @@ def _check_scatter_shapes(self: TensorImpl, d: int, index: TensorImpl, src: Any)
         )
 
 
-def check_index_add(self: TensorImpl, dim: int, index: TensorImpl, source: TensorImpl) -> int:
+def check_index_add(
+    self: TensorImpl, dim: int, index: TensorImpl, source: TensorImpl, op: str = "index_add_"
+) -> int:
     """The dimension, counted from the front. Raises IndexError or RuntimeError for an index or a source that does not fit."""
     d = wrap_dim(dim, self.dim())
     if index.dim() > 1:
         raise IndexError(
-            f"index_add_(): Index is supposed to be a vector, but got dim: {index.dim()} with type: "
+            f"{op}(): Index is supposed to be a vector, but got dim: {index.dim()} with type: "
             f"{SCALAR_TYPE_NAME[index.dtype]} and size: {list(index.shape)}"
         )
     if index.dtype not in (dt.int64, dt.int32):
         raise RuntimeError(
-            f"index_add_(): Expected dtype int32/int64 for index but got: {SCALAR_TYPE_NAME[index.dtype]}"
+            f"{op}(): Expected dtype int32/int64 for index but got: {SCALAR_TYPE_NAME[index.dtype]}"
         )
     if self.dtype is not source.dtype:
         raise RuntimeError(
-            f"index_add_(): self ({SCALAR_TYPE_NAME[self.dtype]}) and source ({SCALAR_TYPE_NAME[source.dtype]}) must have the "
+            f"{op}(): self ({SCALAR_TYPE_NAME[self.dtype]}) and source ({SCALAR_TYPE_NAME[source.dtype]}) must have the "
             "same scalar type"
         )
     if d and d >= source.dim():
         raise RuntimeError(
-            f"index_add_(): Indexing dim {d} is out of bounds of the source tensor with dim {source.dim()}"
+            f"{op}(): Indexing dim {d} is out of bounds of the source tensor with dim {source.dim()}"
         )
     if index.numel() != (source.shape[d] if source.dim() else 1):
         raise RuntimeError(
-            f"index_add_(): Number of indices ({index.numel()}) should be equal to source.size(dim): "
+            f"{op}(): Number of indices ({index.numel()}) should be equal to source.size(dim): "
             f"({source.shape[d] if source.dim() else 1}), for dim: {d}"
         )
     own, theirs = list(self.shape), list(source.shape)

@@ -1,0 +1,100 @@
+"""Tensors with something on a diagonal: `diag_embed`, `diag`, `diagflat`, `fill_diagonal_`, `block_diag` (`TensorShape.cpp`).
+
+A diagonal is a view (`views.diagonal`): its stride is the sum of two. To put values on one is to write through that view.
+
+How the real one differs: `diag_embed` takes its zeros from the dispatcher; the results are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from internals._generated import ops
+from internals.aten.adinplaceorview import write_uncounted
+from internals.core.dtype import get_default_dtype
+from internals.core.geometry import wrap_dim
+from internals.core.promotion import result_type
+from internals.core.tensor_impl import TensorImpl, empty_contiguous
+
+from .views import diagonal, slice
+
+
+def diag_embed(self: TensorImpl, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+    """Zeros with the last dimension of `self` on a diagonal of two new dimensions, `dim1` and `dim2`.
+
+    Raises RuntimeError when these are the same, IndexError when there is nothing to put there or no such dimension.
+    """
+    ndim = self.dim() + 1
+    a, b = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim)
+    if a == b:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    length = self.shape[-1] + abs(offset)
+    rest = iter(self.shape[:-1])
+    result = _zeros([length if d in (a, b) else next(rest) for d in range(ndim)], self.dtype, self)
+    write_uncounted(ops.copy__op, diagonal(result, offset, a, b), self, False)
+    return result
+
+
+def diag(self: Any, diagonal: int = 0) -> Any:
+    """A vector as the diagonal of a matrix; a copy of a matrix's diagonal. Raises RuntimeError for other tensors."""
+    if self.dim() not in (1, 2):
+        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {self.dim()}D")
+    return ops.diag_embed(self, diagonal, -2, -1) if self.dim() == 1 else ops.diagonal_copy(self, diagonal, 0, 1)
+
+
+def diagflat(self: Any, offset: int = 0) -> Any:
+    """All elements as the diagonal of a matrix."""
+    return ops.diag(ops.view(self.contiguous(), [-1]), offset)
+
+
+def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
+    """Write a number to the main diagonal of a matrix, or of a cube of more dimensions.
+
+    With `wrap`, below a tall matrix's diagonal another begins, after one free row. Raises RuntimeError for a vector, or
+    dimensions that differ where there are more than two.
+    """
+    if self.dim() < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if len(set(self.shape)) > 1 and self.dim() > 2:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    rows, columns = self.shape[0], self.shape[1]
+    step, offset = sum(self.stride()), self.storage_offset()
+    main = ops.as_strided(self, [min(self.shape)], [step], offset)
+    ops.fill__Scalar(main, fill_value)
+    if wrap and self.dim() == 2 and rows > columns + 1:
+        more = -(-self.numel() // (columns + 1)) - columns
+        below = ops.as_strided(self, [more], [step], offset + (columns + 1) * self.stride(0))
+        ops.fill__Scalar(below, fill_value)
+    return self
+
+
+def block_diag(tensors: Sequence[TensorImpl]) -> Any:
+    """A matrix with the given ones as blocks along its diagonal; a vector counts as one row. Raises RuntimeError for 3-d ones."""
+    for i, t in enumerate(tensors):
+        if t.dim() > 2:
+            raise RuntimeError(
+                f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {t.dim()} dimensions"
+            )
+    blocks = [block_sizes(t.shape) for t in tensors]
+    rows, columns = (sum(sizes) for sizes in zip(*blocks)) if blocks else (1, 0)
+    kind = result_type(tensors) if tensors else get_default_dtype()
+    result = _zeros((rows, columns), kind, tensors[0] if tensors else None)
+    row = column = 0
+    for t, (height, width) in zip(tensors, blocks):
+        place = slice(slice(result, 0, row, row + height), 1, column, column + width)
+        write_uncounted(ops.copy__op, place, t, False)
+        row, column = row + height, column + width
+    return result
+
+
+def block_sizes(sizes: Sequence[int]) -> tuple[int, int]:
+    """How many rows and columns a number, a vector or a matrix takes among the blocks."""
+    rows, columns = (1, 1, *sizes)[-2:]
+    return rows, columns
+
+
+def _zeros(sizes: Sequence[int], dtype: Any, like: TensorImpl | None) -> Any:
+    device = None if like is None else like.device
+    result = empty_contiguous(sizes, dtype) if device is None else empty_contiguous(sizes, dtype, device)
+    return write_uncounted(ops.zero__op, result)

@@ -1,0 +1,151 @@
+"""Coordinates and combinations: `meshgrid`, `cartesian_prod`, `combinations`, `tril_indices`, `vander`
+(`TensorShape.cpp`, `Itertools.cpp`, `TensorFactories.cpp`).
+
+A grid of coordinates costs no memory: `meshgrid` expands each vector along the dimensions of the others. `cartesian_prod` writes
+such a grid down row by row, and `combinations` keeps the rows whose positions rise.
+
+How the real one differs: the gradient of `vander` fails there, because a saved tensor is written to.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from internals._generated import ops
+from internals.aten.dtype_checks import not_implemented
+from internals.core import device as devices
+from internals.core import dtype as dt
+from internals.core.device import CPU
+from internals.core.dtype import INTEGRAL
+from internals.core.tensor_impl import TensorImpl, array
+
+from .factories import empty
+
+INDEXING = "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument."
+
+
+def meshgrid(tensors: Sequence[Any]) -> Any:
+    """The grid of vectors and numbers, one view for each: `result[i][p] == tensors[i][p[i]]` for every position p.
+
+    Warns that one should say `indexing`. Raises RuntimeError for matrices, no tensors, or several dtypes or devices.
+    """
+    warnings.warn(INDEXING, UserWarning, stacklevel=5)
+    return _grid(tensors)
+
+
+def meshgrid_indexing(tensors: Sequence[Any], indexing: str) -> Any:
+    """`meshgrid` with the first dimension for the first tensor ("ij"), or with the first two exchanged ("xy", as in pictures)."""
+    if indexing not in ("ij", "xy"):
+        raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    if indexing == "ij" or len(tensors) < 2:
+        return _grid(tensors)
+    first, second, *rest = tensors
+    second_grid, first_grid, *others = _grid([second, first, *rest])
+    return (first_grid, second_grid, *others)
+
+
+def cartesian_prod(tensors: Sequence[Any]) -> Any:
+    """Every choice of one element of each vector, one a row; a single vector as it is. Raises RuntimeError as `meshgrid` does."""
+    for t in tensors:
+        _check_vector(t)
+    if len(tensors) == 1:
+        return tensors[0]
+    return ops.stack([ops.flatten_using_ints(g, 0, -1) for g in _grid(tensors)], 1)
+
+
+def combinations(self: Any, r: int = 2, with_replacement: bool = False) -> Any:
+    """Every choice of `r` elements of a vector in their order, one a row; with replacement an element may come again.
+
+    Raises RuntimeError for a negative `r`, and for what is no vector.
+    """
+    _check_vector(self)
+    if r < 0:
+        raise RuntimeError(f"Expect a non-negative number, but got {r}")
+    if r == 0:
+        return ops.new_empty(self, [0], self.dtype, None, self.device, None)
+    n = self.numel()
+    positions = ops.arange(n, dt.int64, None, self.device, None)
+    grids = _grid([positions] * r)
+    kept = ops.full([n] * r, True, dt.bool_, None, self.device, None)
+    for a, b in zip(grids, grids[1:]):
+        kept = ops.logical_and(kept, ops.le_Tensor(a, b) if with_replacement else ops.lt_Tensor(a, b))
+    return ops.stack([ops.masked_select(g, kept) for g in _grid([self] * r)], 1)
+
+
+def tril_indices(
+    row: int, col: int, offset: int = 0, dtype: Any = dt.int64, layout: Any = None, device: Any = None, pin_memory: Any = None
+) -> Any:
+    """The positions of the lower triangle of a (row, col) matrix, row by row: shape (2, count).
+
+    Raises RuntimeError for a negative size, NotImplementedError for another dtype than int64 and int32.
+    """
+    return _indices("tril_indices", np.tril_indices, row, col, offset, dtype, layout, device, pin_memory)
+
+
+def triu_indices(
+    row: int, col: int, offset: int = 0, dtype: Any = dt.int64, layout: Any = None, device: Any = None, pin_memory: Any = None
+) -> Any:
+    """The same for the upper triangle."""
+    return _indices("triu_indices", np.triu_indices, row, col, offset, dtype, layout, device, pin_memory)
+
+
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
+    """The matrix of the powers of each element, the highest first unless `increasing`; N columns, as many as rows when None.
+
+    Raises RuntimeError for what is no vector, and a negative N.
+    """
+    if x.dim() != 1:
+        raise RuntimeError("x must be a one-dimensional tensor.")
+    n = x.numel() if N is None else N
+    if n < 0:
+        raise RuntimeError("N must be non-negative.")
+    kind = x.dtype if x.dtype.category > INTEGRAL else dt.int64
+    powers = ops.empty_memory_format([x.numel(), n], kind, None, x.device, None, None)
+    if n:
+        ops.fill__Scalar(ops.select_int(powers, 1, 0), 1)
+    if n > 1:
+        repeated = ops.expand(ops.unsqueeze(x, 1), [x.numel(), n - 1], False)
+        ops.copy_(ops.slice_Tensor(powers, 1, 1, None, 1), ops.cumprod(repeated, 1, kind), False)
+    return powers if increasing else ops.flip(powers, [1])
+
+
+def _grid(tensors: Sequence[Any]) -> tuple[Any, ...]:
+    if not tensors:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
+    for t in tensors:
+        if t.dtype is not tensors[0].dtype:
+            raise RuntimeError("meshgrid expects all tensors to have the same dtype")
+        if t.device is not tensors[0].device:
+            raise RuntimeError("meshgrid expects all tensors to have the same device")
+    for t in tensors:
+        if t.dim() > 1:
+            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {t}")
+    sizes = [t.numel() for t in tensors]
+    n = len(sizes)
+    return tuple(
+        ops.expand(ops.view(t, [-1 if d == i else 1 for d in range(n)]), sizes, False) for i, t in enumerate(tensors)
+    )
+
+
+def _check_vector(t: TensorImpl) -> None:
+    if t.dim() != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.shape)}")
+
+
+def _indices(
+    name: str, loop: Any, row: int, col: int, offset: int, dtype: Any, layout: Any, device: Any, pin_memory: Any
+) -> Any:
+    for what, n in (("row", row), ("col", col)):
+        if n < 0:
+            raise RuntimeError(f"{what} must be non-negative, got{n}")
+    kind = dtype or dt.int64
+    if kind not in (dt.int64, dt.int32):
+        raise not_implemented(name, kind)
+    places = np.stack(loop(row, offset, col))
+    t = empty(places.shape, kind, layout, CPU, pin_memory)
+    array(t)[...] = places
+    return t if device is None else t.to(devices.resolve(device))

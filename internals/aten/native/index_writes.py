@@ -1,0 +1,266 @@
+"""Writing by one index: `index_copy`, `index_fill`, `put`, `masked_scatter`; and `take`, which reads as `put` writes
+(`TensorAdvancedIndexing.cpp`).
+
+    index_copy      self[:, index] = source      whole slices of a dimension
+    index_fill      self[:, index] = value
+    put             self.view(-1)[index] = source, or += with `accumulate`
+    take            self.view(-1)[index]
+    masked_scatter  self[mask] = the first elements of source
+    take_along_dim  `gather`, where all but one dimension are broadcast
+
+Only `index_fill`, `put`, `take` and `take_along_dim` count negative indices from the end.
+
+How the real one differs: which of several values for one place wins is open there; here the last one does.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from internals._generated import ops
+from internals.aten.broadcasting import broadcast_shapes
+from internals.aten.overlap import check_no_internal_overlap, check_no_overlap
+from internals.aten.set_output import set_output
+from internals.core import dtype as dt
+from internals.core.dtype import SCALAR_TYPE_NAME
+from internals.core.geometry import infer_size, wrap_dim
+from internals.core.scalar import checked
+from internals.core.tensor_impl import TensorImpl, array
+
+from .indexing import warn_if_expanded
+from .scatter_gather import copy_of, sizes_of
+
+
+def index_copy(self: TensorImpl, dim: int, index: TensorImpl, source: TensorImpl, out: Any = None) -> Any:
+    """A copy of `self` where the slices at `index` (0-d or 1-d, int64) along `dim` are those of `source`.
+
+    Raises IndexError for an index out of range or of the wrong length, RuntimeError for other dtypes or slices of another shape.
+    """
+    d = _check_index_copy(self, dim, index, source)
+    if out is not None:
+        check_no_overlap(out, index)
+        check_no_overlap(out, source)
+    positions, n = np.atleast_1d(array(index)), sizes_of(self)[d]
+    for wrong in positions[(positions < 0) | (positions >= n)][:1]:
+        raise IndexError(f"index_copy_(): index {wrong} is out of bounds for dimension {d} with size {n}")
+    target = copy_of(self, out)
+    if positions.size and target.numel():
+        memory = np.moveaxis(array(target).reshape(sizes_of(self)) if not self.dim() else array(target), d, 0)
+        memory[positions] = np.moveaxis(array(source).reshape(sizes_of(source)), min(d, max(source.dim() - 1, 0)), 0)
+    return target
+
+
+def index_fill(self: TensorImpl, dim: int, index: TensorImpl, value: Any, out: Any = None) -> Any:
+    """A copy of `self` with `value` in the slices at `index` (0-d or 1-d, int64) along `dim`; negative ones count from the end.
+
+    Raises IndexError for an index out of range or of another dtype, RuntimeError for a value that does not fit the dtype.
+    """
+    if isinstance(value, complex) and not self.is_complex():
+        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
+    if index.dtype is not dt.int64:
+        raise IndexError("index_fill_(): Expected dtype int64 for index.")
+    if index.dim() > 1:
+        raise RuntimeError("Index has to be a vector/scalar")
+    d, number = wrap_dim(dim, self.dim()), checked(value, self.dtype)
+    if out is self:
+        warn_if_expanded(self, "index_fill_", "tensor[mask] = scalar")
+        target = self
+    else:
+        target = copy_of(self, out)
+    positions, n = np.atleast_1d(array(index)), sizes_of(self)[d]
+    if not target.numel() and (n or not positions.size):
+        return target
+    for wrong in positions[(positions < -n) | (positions >= n)][:1]:
+        raise IndexError(f"index {wrong} is out of bounds for dimension {d} with size {n}")
+    memory = array(target).reshape(1) if not self.dim() else array(target)
+    memory[(slice(None),) * d + (positions,)] = number
+    return target
+
+
+def index_fill_Tensor(self: TensorImpl, dim: int, index: TensorImpl, value: TensorImpl, out: Any = None) -> Any:
+    """`index_fill` with the value in a 0-d tensor."""
+    if value.dim():
+        raise RuntimeError(
+            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.dim()} dimension(s)."
+        )
+    return index_fill(self, dim, index, array(value).item(), out)
+
+
+def put(self: TensorImpl, index: TensorImpl, source: TensorImpl, accumulate: bool = False, out: Any = None) -> Any:
+    """A copy of `self` where the elements at `index`, counted in row-major order, are those of `source`, or have them added.
+
+    Raises RuntimeError for an index that is not int64 or a source of another dtype, IndexError for an index out of range or of
+    another number of elements.
+    """
+    _check_long(index, "put_")
+    if source.dtype is not self.dtype:
+        raise RuntimeError(
+            f"put_(): self and source expected to have the same dtype, but got self.dtype = {SCALAR_TYPE_NAME[self.dtype]} and "
+            f"source.dtype = {SCALAR_TYPE_NAME[source.dtype]}"
+        )
+    if source.numel() != index.numel():
+        raise IndexError(
+            "put_(): Expected source and index to have the same number of elements, but got source.numel() = "
+            f"{source.numel()}, index.numel() = {index.numel()}"
+        )
+    if out is not None:
+        check_no_overlap(out, index)
+        check_no_overlap(out, source)
+    if index.numel() and not self.numel():
+        raise IndexError("put_(): Tried to put elements into an empty tensor")
+    positions = _in_flat(array(index).reshape(-1), self.numel())
+    target = copy_of(self, out)
+    if not positions.size:
+        return target
+    places = np.unravel_index(positions, sizes_of(self))
+    memory, values = array(target).reshape(1) if not self.dim() else array(target), array(source).reshape(-1)
+    if accumulate:
+        with np.errstate(all="ignore"):
+            np.add.at(memory, places, values)
+    else:
+        memory[places] = values
+    return target
+
+
+def take(self: TensorImpl, index: TensorImpl, out: Any = None) -> Any:
+    """The elements at `index`, counted in row-major order, in the shape of `index`.
+
+    Raises RuntimeError for an index that is not int64 or an `out` of another dtype, IndexError for an index out of range.
+    """
+    _check_long(index, "take")
+    if out is not None and out.dtype is not self.dtype:
+        raise RuntimeError(
+            f"take(): self and out expected to have the same dtype, but got self.dtype = {SCALAR_TYPE_NAME[self.dtype]} and "
+            f"out.dtype = {SCALAR_TYPE_NAME[out.dtype]}"
+        )
+    if index.numel() and not self.numel():
+        raise IndexError("take(): tried to take from an empty tensor")
+    positions = _in_flat(array(index), self.numel())
+    if out is not None:
+        check_no_overlap(out, index)
+        check_no_overlap(out, self)
+    out = set_output(index.shape, self.dtype, out, device=self.device)
+    if out.numel():
+        array(out)[...] = array(self).reshape(-1)[positions]
+    return out
+
+
+def take_along_dim(self: Any, indices: Any, dim: int | None = None) -> Any:
+    """`gather` along `dim`, after all other dimensions of both are broadcast; without `dim`, of the flattened tensors.
+
+    With `dim` an index is taken modulo its size: -1 is the last position, and none is out of range. Without, both tensors have to
+    be contiguous. Raises RuntimeError for indices that are not int64, or of another number of dimensions.
+    """
+    if indices.dtype is not dt.int64:
+        raise RuntimeError(
+            f"torch.take_along_dim(): dtype of indices should be Long but got {SCALAR_TYPE_NAME[indices.dtype]}"
+        )
+    if dim is None:
+        return ops.gather(ops.view(self, [-1]), 0, ops.view(indices, [-1]), False)
+    if self.dim() != indices.dim():
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
+            f"{self.dim()} dimensions for input, and {indices.dim()} dimensions for indices"
+        )
+    d = wrap_dim(dim, self.dim())
+    sizes, others = list(self.shape), list(indices.shape)
+    if sizes:
+        sizes[d], others[d] = others[d], sizes[d]
+    wanted, source = broadcast_shapes(sizes, indices.shape), broadcast_shapes(others, self.shape)
+    inside = ops.remainder_Scalar(ops.broadcast_to(indices, wanted), self.size(d))
+    return ops.gather(ops.broadcast_to(self, source), d, inside, False)
+
+
+def masked_scatter(self: TensorImpl, mask: TensorImpl, source: TensorImpl, out: Any = None) -> Any:
+    """A copy of `self`, broadcast with the mask, where the true places get the first elements of `source`, one after the other.
+
+    Raises RuntimeError for a mask that is not bool, a source of another dtype, or too few elements.
+    """
+    shape = broadcast_shapes(mask.shape, self.shape)
+    if out is self and shape != tuple(self.shape):
+        ops.expand(mask, self.shape, False)  # which knows the words to refuse with
+    if source.dtype is not self.dtype:
+        raise RuntimeError(
+            "masked_scatter: expected self and source to have same dtypes but got"
+            f"{SCALAR_TYPE_NAME[self.dtype]} and {SCALAR_TYPE_NAME[source.dtype]}"
+        )
+    if mask.dtype is dt.uint8:
+        warnings.warn(
+            "masked_scatter_ received a mask with dtype torch.uint8, this behavior is now deprecated,please use a mask with "
+            "dtype torch.bool instead.",
+            UserWarning,
+            stacklevel=5,
+        )
+    if mask.dtype is not dt.bool_:
+        raise RuntimeError(
+            f"masked_scatter_ only supports boolean masks, but got mask with dtype {SCALAR_TYPE_NAME[mask.dtype]}"
+        )
+    target = set_output(shape, self.dtype, out, out is self)
+    check_no_internal_overlap(target)
+    places = np.broadcast_to(array(mask), shape)
+    count = int(np.count_nonzero(places))
+    if source.numel() < count:
+        raise RuntimeError("Number of elements of source < number of ones in mask")
+    if target is not self and target.numel():
+        array(target)[...] = array(self)
+    if count:
+        array(target)[places] = array(source).reshape(-1)[:count]
+    return target
+
+
+def masked_scatter_backward(grad_output: Any, mask: Any, sizes: Sequence[int]) -> Any:
+    """What arrived where the mask is true, in the shape of the source; zeros for the elements that were not needed."""
+    used, n = ops.masked_select(grad_output, mask), int(np.prod(sizes, dtype=np.int64))
+    if used.numel() < n:
+        used = ops.constant_pad_nd(used, [0, n - used.numel()], 0)
+    return ops.view(used, infer_size(sizes, n))
+
+
+def _in_flat(positions: Any, n: int) -> Any:
+    """The positions counted from the front. Raises IndexError for one that is not among `n`."""
+    for wrong in positions[(positions < -n) | (positions >= n)].reshape(-1)[:1]:
+        raise IndexError(f"out of range: tried to access index {wrong} on a tensor of {n} elements.")
+    return np.where(positions < 0, positions + n, positions)
+
+
+def _check_long(index: TensorImpl, op: str) -> None:
+    if index.dtype is not dt.int64:
+        raise RuntimeError(f"{op}(): Expected a long tensor for index, but got {SCALAR_TYPE_NAME[index.dtype]}")
+
+
+def _check_index_copy(self: TensorImpl, dim: int, index: TensorImpl, source: TensorImpl) -> int:
+    """The dimension, counted from the front. Raises IndexError or RuntimeError for what does not fit."""
+    d = wrap_dim(dim, self.dim())
+    _check_long(index, "index_copy_")
+    if self.dtype is not source.dtype:
+        raise RuntimeError(
+            "index_copy_(): self and source expected to have the same dtype, but got (self) "
+            f"{SCALAR_TYPE_NAME[self.dtype]} and (source) {SCALAR_TYPE_NAME[source.dtype]}"
+        )
+    if index.dim() > 1:
+        raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {index.dim()})")
+    count = index.numel()
+    if not source.dim() and count != 1:
+        raise IndexError(f"index_copy_(): When source is scalar, index should have one element (got {count})")
+    if source.dim() and self.dim() and source.dim() != self.dim():
+        raise IndexError(
+            "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source dimensionality "
+            f"({source.dim()}), destination dimensionality ({self.dim()})"
+        )
+    ours, theirs = list(self.shape), list(source.shape)
+    slices = ours[:d] + ours[d + 1 :], theirs[:d] + theirs[d + 1 :]
+    if slices[0] != slices[1]:
+        sizes = [" ".join(map(str, s)) for s in slices]
+        raise RuntimeError(
+            "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
+            f"{sizes[0]} at dimension {d} and source slice shape: {sizes[1]} at dimension 0."
+        )
+    if source.dim() and count != source.shape[d]:
+        raise IndexError(
+            f"index_copy_(): Number of indices ({count}) should be equal to source.size(dim) ({source.shape[d]})"
+        )
+    return d

@@ -1,0 +1,155 @@
+"""More tensors from nothing: `logspace`, `range`, ranges between 0-d tensors, `empty_permuted` (`RangeFactories.cpp`).
+
+How the real one differs: `logspace` computes each power in the dtype of the result, here in double precision (complex numbers: in
+complex double).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from internals._generated import ops
+from internals.aten.dtype_checks import not_implemented
+from internals.aten.writing import fill_out
+from internals.core import device as devices
+from internals.core import dtype as dt
+from internals.core.device import CPU, META
+from internals.core.scalar import checked
+from internals.core.tensor_impl import TensorImpl, array
+
+from .factories import arange_start_step, empty, linspace
+
+DEPRECATED = (
+    "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range "
+    "builtin. Instead, use torch.arange, which produces values in [start, end)."
+)
+
+
+def logspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    base: float = 10.0,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+    out: Any = None,
+) -> Any:
+    """`base` to the powers `linspace(start, end, steps)`. Raises RuntimeError for a negative `steps`."""
+    if out is not None:
+        values = logspace(start, end, steps, base, dtype or out.dtype, layout, device, pin_memory)
+        return fill_out(out, values.view(out.shape) if out.numel() == steps else values)
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    default = dt.get_default_dtype()
+    kind = dtype or (default.to_complex() if isinstance(start, complex) or isinstance(end, complex) else default)
+    if kind.category == dt.BOOL and steps:
+        raise not_implemented("logspace_cpu", kind)
+    t = empty((steps,), kind, layout, device, pin_memory)
+    if t.device is META or not steps:
+        return t
+    exact = dt.complex128 if kind.is_complex else dt.float64
+    a, b = (checked(x, kind).item() for x in (start, end))
+    powers = array(linspace(a, b, steps, exact, None, CPU, None))
+    with np.errstate(all="ignore"):
+        values = np.power(exact.np.type(base), powers)
+        if t.device is CPU:
+            array(t)[...] = values.astype(kind.np)
+            return t
+    on_cpu = empty((steps,), kind, None, CPU, None)
+    array(on_cpu)[...] = values.astype(kind.np)
+    return ops.copy_(t, on_cpu, False)
+
+
+def range_step(
+    start: Any, end: Any, step: Any = 1, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None
+) -> Any:
+    """`arange` that includes `end`, and whose default dtype is always the floating one. Warns: it is deprecated."""
+    warnings.warn(DEPRECATED, UserWarning, stacklevel=5)
+    kind = dtype or dt.get_default_dtype()
+    if kind.category not in (dt.INTEGRAL, dt.FLOATING):
+        raise not_implemented("range_cpu", kind)
+    if not start == end:
+        arange_start_step(start, end, step, dt.float64, None, META, None)  # which refuses what makes no sense
+    elif not step:
+        raise RuntimeError("step must be nonzero")
+    count = int((float(end) - float(start)) / float(step)) + 1
+    t = empty((count,), kind, layout, CPU, pin_memory)
+    with np.errstate(all="ignore"):
+        array(t)[...] = np.arange(count) * checked(step, kind).item() + checked(start, kind).item()
+    return t if device is None else t.to(devices.resolve(device))
+
+
+def range(
+    start: Any, end: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None
+) -> Any:
+    return range_step(start, end, 1, dtype, layout, device, pin_memory)
+
+
+def linspace_of_tensors(
+    start: Any, end: Any, steps: int, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None
+) -> Any:
+    """`linspace` with an end, or both, in 0-d tensors. Raises RuntimeError for other tensors."""
+    a, b = _number(start, "linspace", "start"), _number(end, "linspace", "end")
+    return linspace(a, b, steps, dtype, layout, device, pin_memory)
+
+
+def logspace_of_tensors(
+    start: Any,
+    end: Any,
+    steps: int,
+    base: float = 10.0,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+) -> Any:
+    """`logspace` with an end, or both, in 0-d tensors. Raises RuntimeError for other tensors."""
+    a, b = _number(start, "logspace", "start"), _number(end, "logspace", "end")
+    return logspace(a, b, steps, base, dtype, layout, device, pin_memory)
+
+
+def empty_permuted(
+    size: Sequence[int],
+    physical_layout: Sequence[int],
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+) -> Any:
+    """Uninitialised memory whose dimensions lie in memory in the order `physical_layout`, the outermost first.
+
+    Raises RuntimeError unless that names every dimension once.
+    """
+    ndim = len(size)
+    if len(physical_layout) != ndim:
+        raise RuntimeError(
+            "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = "
+            f"{ndim} is not equal to len(physical_layout) = {len(physical_layout)}"
+        )
+    for i, d in enumerate(physical_layout):
+        if not 0 <= d < ndim:
+            raise RuntimeError(
+                f"Dimension out of range (expected to be between 0 and {ndim - 1}, but got {d} at index {i}).  NB: negative dims "
+                "not currently supported; file an issue if you want it."
+            )
+        if d in physical_layout[:i]:
+            raise RuntimeError("Duplicate dim not allowed")
+    in_memory = empty([size[d] for d in physical_layout], dtype, layout, device, pin_memory)
+    strides = dict(zip(physical_layout, in_memory.stride()))
+    return ops.as_strided(in_memory, list(size), [strides[d] for d in sorted(strides)], None)
+
+
+def _number(value: Any, op: str, name: str) -> Any:
+    if not isinstance(value, TensorImpl):
+        return value
+    if value.dim():
+        raise RuntimeError(
+            f"{op} only supports 0-dimensional start and end tensors, but got {name} with {value.dim()} dimension(s)."
+        )
+    return value.item()  # type: ignore[attr-defined]

@@ -1,0 +1,130 @@
+"""Writing several values to one place by sum, product, mean or extremum: `scatter_reduce`, `index_reduce`
+(`TensorAdvancedIndexing.cpp`).
+
+Both name a place for every value as `scatter` and `index_add` do; what differs is how that is said, not what happens there.
+`reduce_at` does it: with `include_self` what was there counts as one more value, without it the places that get something
+begin at the identity of the reduction (0, 1, the largest or the smallest value there is). Places that get nothing keep theirs.
+
+How the real one differs: a loop for each reduction; `scatter_reduce` of whole rows sorts the index first and runs over threads.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from internals.aten.dtype_checks import not_implemented
+from internals.core import dtype as dt
+from internals.core.tensor_impl import TensorImpl, array
+
+from .scatter_gather import along, check_index_add, check_positions, check_scatter, copy_of, cropped, sizes_of
+
+LOOPS = {"sum": np.add, "prod": np.multiply, "mean": np.add, "amax": np.maximum, "amin": np.minimum}
+BETA = "index_reduce() is in beta and the API may change at any time."
+
+
+def scatter_reduce(
+    self: TensorImpl,
+    dim: int,
+    index: TensorImpl,
+    src: TensorImpl,
+    reduce: str,
+    include_self: bool = True,
+    out: Any = None,
+) -> Any:
+    """A copy of `self` where the elements of `src` that go to one position along `dim` are reduced.
+
+    `reduce` is sum, prod, mean, amax or amin. Raises RuntimeError for another, and as `scatter` does; NotImplementedError for the
+    extrema of complex numbers and the mean of bools. The mean of integers is rounded down.
+    """
+    if reduce not in LOOPS:
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    d = check_scatter(self, dim, index, src, out, "")
+    if index.numel() and not _is_reducible(self, reduce):
+        raise not_implemented(f"scatter_gather_tensor_cpu_reduce_{reduce}", self.dtype)
+    target = copy_of(self, out)
+    if not index.numel():
+        return target
+    positions = np.atleast_1d(array(index))
+    check_positions(positions, d, sizes_of(self)[d])
+    values = np.atleast_1d(array(src))[tuple(slice(n) for n in positions.shape)]
+    memory = array(target).reshape(1) if not self.dim() else array(target)
+    reduce_at(cropped(memory, positions.shape, d), along(positions, d), values, reduce, include_self)
+    return target
+
+
+def index_reduce(
+    self: TensorImpl,
+    dim: int,
+    index: TensorImpl,
+    source: TensorImpl,
+    reduce: str,
+    include_self: bool = True,
+    out: Any = None,
+) -> Any:
+    """A copy of `self` where the slices of `source` that go to one position along `dim` are reduced.
+
+    `reduce` is prod, mean, amax or amin. Raises RuntimeError or IndexError as `index_add` does, NotImplementedError for some
+    bools and complex numbers: in a vector, without `include_self`, or where the reduction itself has no meaning.
+    """
+    if reduce not in LOOPS or reduce == "sum":
+        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    warnings.warn(BETA, UserWarning, stacklevel=5)
+    d = check_index_add(self, dim, index, source, "index_reduce_")
+    if source.numel() or self.dim() <= 1:
+        _check_index_dtype(self, reduce, include_self)
+    target = copy_of(self, out)
+    if not source.numel():
+        return target
+    positions = np.atleast_1d(array(index))
+    if positions.min() < 0 or positions.max() >= sizes_of(self)[d]:
+        raise IndexError("index out of range in self")
+    memory = array(target).reshape(1) if not self.dim() else array(target)
+    values = np.moveaxis(np.atleast_1d(array(source)), d, 0)
+    reduce_at(np.moveaxis(memory, d, 0), (positions,), values, reduce, include_self)
+    return target
+
+
+def reduce_at(memory: Any, places: Any, values: Any, reduce: str, include_self: bool) -> None:
+    """Reduce `values` into `memory[places]`, in the order in which the places are named, repeats included."""
+    with np.errstate(all="ignore"):
+        if not include_self:
+            memory[places] = _identity(reduce, memory.dtype)
+        LOOPS[reduce].at(memory, places, values)
+        if reduce != "mean":
+            return
+        counts = np.zeros(memory.shape, np.int64)
+        np.add.at(counts, places, 1)
+        counts = np.maximum(counts + include_self, 1)
+        divide = np.floor_divide if memory.dtype.kind in "iu" else np.true_divide
+        memory[...] = divide(memory, counts).astype(memory.dtype)
+
+
+def _check_index_dtype(self: TensorImpl, reduce: str, include_self: bool) -> None:
+    if self.dtype.category in (dt.INTEGRAL, dt.FLOATING):
+        return
+    if self.dim() <= 1:
+        raise not_implemented("index_func_", self.dtype)
+    if not include_self:
+        raise not_implemented("index_reduce_func_exclude_input_init", self.dtype)
+    if not _is_reducible(self, reduce):
+        raise not_implemented("div_floor_cpu" if reduce == "mean" else f"{reduce[1:]}imum_cpu", self.dtype)
+
+
+def _identity(reduce: str, kind: Any) -> Any:
+    """What changes nothing when it is reduced with something else."""
+    if reduce not in ("amax", "amin"):
+        return reduce == "prod"
+    if kind.kind == "f":
+        return -np.inf if reduce == "amax" else np.inf
+    if kind.kind == "b":
+        return reduce == "amin"
+    return np.iinfo(kind).min if reduce == "amax" else np.iinfo(kind).max
+
+
+def _is_reducible(self: TensorImpl, reduce: str) -> bool:
+    if reduce in ("amax", "amin"):
+        return not self.dtype.is_complex
+    return reduce != "mean" or self.dtype is not dt.bool_

@@ -1,0 +1,130 @@
+"""Cutting a tensor into parts: `tensor_split`, `hsplit`, `vsplit`, `dsplit`; `unsafe_split` (`TensorShape.cpp`).
+
+`tensor_split` takes a number of parts, which need not divide the dimension, or the places to cut at, as a slice would take them.
+The parts are views, except of the `unsafe` ones: these show the same memory, and autograd is told that nobody will write to it.
+
+How the real one differs: not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from internals._generated import ops
+from internals.core import dtype as dt
+from internals.core.dtype import SCALAR_TYPE_NAME
+from internals.core.geometry import wrap_dim
+from internals.core.tensor_impl import TensorImpl
+
+from . import views
+
+
+def tensor_split_sections(self: Any, sections: int, dim: int = 0) -> Any:
+    """`sections` parts whose sizes differ by one at most, the larger ones first. Raises RuntimeError unless there is one."""
+    d = _check_dim(self, dim)
+    if sections <= 0:
+        raise RuntimeError(f"number of sections must be larger than 0, got {sections}")
+    least, longer = divmod(self.shape[d], sections)
+    sizes = [least + (i < longer) for i in range(sections)]
+    starts = [sum(sizes[:i]) for i in range(sections)]
+    return tuple(ops.slice_Tensor(self, d, start, start + size, 1) for start, size in zip(starts, sizes))
+
+
+def tensor_split_indices(self: Any, indices: Sequence[int], dim: int = 0) -> Any:
+    """The parts between 0, the `indices` and the end; negative indices count from the end, and none is out of range."""
+    d = _check_dim(self, dim)
+    bounds = zip([0, *indices], [*indices, self.shape[d]])
+    return tuple(ops.slice_Tensor(self, d, start, end, 1) for start, end in bounds)
+
+
+def tensor_split_tensor(self: Any, tensor_indices_or_sections: Any, dim: int = 0) -> Any:
+    """The same, told by an int64 tensor: a 0-d one says how many parts, a 1-d one where to cut."""
+    given = tensor_indices_or_sections
+    _check_dim(self, dim)
+    if given.device.type != "cpu":
+        raise RuntimeError(
+            f"tensor_split expected tensor_indices_or_sections to be on cpu, but it's on {given.device.type}"
+        )
+    if given.dtype is not dt.int64:
+        raise RuntimeError(
+            f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {SCALAR_TYPE_NAME[given.dtype]}"
+        )
+    if given.dim() > 1:
+        raise RuntimeError(
+            "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got a "
+            f"tensor with {given.dim()} dims"
+        )
+    if not given.dim():
+        return tensor_split_sections(self, given.item(), dim)
+    return tensor_split_indices(self, given.tolist(), dim)
+
+
+def hsplit_int(self: Any, sections: int) -> Any:
+    """Parts along dimension 1, of a vector along its only one. Raises RuntimeError unless they are equally long."""
+    return _even(self, sections, _across(self), "hsplit")
+
+
+def hsplit_array(self: Any, indices: Sequence[int]) -> Any:
+    return tensor_split_indices(self, indices, _across(self))
+
+
+def vsplit_int(self: Any, sections: int) -> Any:
+    """Parts along dimension 0. Raises RuntimeError unless they are equally long, and for a vector."""
+    return _even(_at_least(self, 2, "vsplit"), sections, 0, "vsplit")
+
+
+def vsplit_array(self: Any, indices: Sequence[int]) -> Any:
+    return tensor_split_indices(_at_least(self, 2, "vsplit"), indices, 0)
+
+
+def dsplit_int(self: Any, sections: int) -> Any:
+    """Parts along dimension 2. Raises RuntimeError unless they are equally long, and for a matrix."""
+    return _even(_at_least(self, 3, "dsplit"), sections, 2, "dsplit")
+
+
+def dsplit_array(self: Any, indices: Sequence[int]) -> Any:
+    return tensor_split_indices(_at_least(self, 3, "dsplit"), indices, 2)
+
+
+def unsafe_split(self: TensorImpl, split_size: int, dim: int = 0) -> Any:
+    """`split`, whose parts do not count as views: who writes to one must not use the others any more."""
+    return _unrelated(views.split_Tensor(self, split_size, dim))
+
+
+def unsafe_split_with_sizes(self: TensorImpl, split_sizes: Sequence[int], dim: int = 0) -> Any:
+    return _unrelated(views.split_with_sizes(self, split_sizes, dim))
+
+
+def _unrelated(parts: Sequence[Any]) -> Any:
+    for part in parts:
+        part._geometry = part._geometry.without_grad
+    return tuple(parts)
+
+
+def _across(self: Any) -> int:
+    return 0 if _at_least(self, 1, "hsplit").dim() == 1 else 1
+
+
+def _at_least(self: Any, ndim: int, op: str) -> Any:
+    if self.dim() < ndim:
+        raise RuntimeError(
+            f"torch.{op} requires a tensor with at least {ndim} dimension, but got a tensor with {self.dim()} dimensions!"
+        )
+    return self
+
+
+def _even(self: Any, sections: int, dim: int, op: str) -> Any:
+    n = self.shape[dim]
+    if sections == 0 or n % sections:
+        raise RuntimeError(
+            f"torch.{op} attempted to split along dimension {dim}, but the size of the dimension {n} is not divisible by the "
+            f"split_size {sections}!"
+        )
+    return tensor_split_sections(self, sections, dim)
+
+
+def _check_dim(self: Any, dim: int) -> int:
+    if not self.dim():
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    return wrap_dim(dim, self.dim())
