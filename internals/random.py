@@ -1,7 +1,7 @@
 """`Generator`: where random numbers come from (`aten/src/ATen/CPUGeneratorImpl.cpp`, `ATen/core/MT19937RNGEngine.h`).
 
 A Mersenne Twister gives a stream of 32-bit words; everything random is made from these words, in an order that is part of
-PyTorch's behaviour: the same seed gives the same tensors. `internals.aten.native.distributions` has the recipes. One
+PyTorch's behaviour: the same seed gives the same tensors. `internals.aten.native.random` has the recipes. One
 `default_generator` serves whoever does not bring a generator.
 
 How the real one differs: the same engine, seeded in the same way, in C++, and a mutex in each generator; here numpy runs it, many
@@ -13,8 +13,10 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
+from operator import length_hint
 from typing import Any
 
 import numpy as np
@@ -125,6 +127,22 @@ class Generator:
         """A generator that will give the same numbers."""
         return Generator().set_state(self.get_state())
 
+    def get_offset(self) -> int:
+        """What only generators of a GPU have. Raises RuntimeError."""
+        raise RuntimeError("CPU Generator does not use offset")
+
+    def set_offset(self, offset: int) -> None:
+        """What only generators of a GPU have. Raises RuntimeError."""
+        raise RuntimeError("CPU Generator does not use offset")
+
+    def graphsafe_get_state(self) -> Generator:
+        """What only generators of a GPU have: a state that a CUDA graph can hold. Raises NotImplementedError."""
+        raise NotImplementedError("graphsafe_get_state is not supported in this Generator")
+
+    def graphsafe_set_state(self, state: Generator) -> None:
+        """What only generators of a GPU have. Raises NotImplementedError."""
+        raise NotImplementedError("graphsafe_set_state is not supported in this Generator")
+
     def _bits(self) -> Any:
         engine = self._engine
         if engine is None:
@@ -157,6 +175,32 @@ def uniform32(g: Generator, n: int, bits: int = 24) -> Any:
 def uniform64(g: Generator, n: int) -> Any:
     """`n` doubles in [0, 1) from two words each, of which 53 bits count."""
     return (g.random64(n) & np.uint64((1 << 53) - 1)) * math.ldexp(1.0, -53)
+
+
+@contextmanager
+def one_by_one(g: Generator) -> Iterator[Callable[[], float]]:
+    """A function that gives the next double in [0, 1), for those who do not know how many they will need.
+
+    Numbers are drawn many at a time; at the end the stream is put where the last one that was asked for left it.
+    """
+    with drawing:
+        engine = g._bits()
+        before, drawn, block = engine.state, 0, iter(())
+
+        def blocks() -> Iterator[Iterator[float]]:
+            nonlocal drawn, block
+            size = 64
+            while True:
+                block = iter(uniform64(g, size).tolist())
+                drawn += size
+                yield block
+                size = min(4 * size, 1 << 16)
+
+        try:
+            yield chain.from_iterable(blocks()).__next__
+        finally:
+            engine.state = before
+            g.random64(drawn - length_hint(block))
 
 
 def manual_seed(seed: int) -> Generator:

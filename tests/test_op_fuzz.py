@@ -35,7 +35,6 @@ RENAMED = {"aten::max.dim_out": "dim_max", "aten::min.dim_out": "dim_min"}
 
 # Operators that take what no recipe makes.
 NOT_CALLED = {
-    "_linalg_svd": "the signs of singular vectors are open: tests/test_autograd_linalg.py",
     "_reshape_alias": "it believes that its strides fit, because reshape computed them: tests/test_autograd_views.py",
     "set_": "its argument is a storage: tests/test_storage_semantics.py",
     **dict.fromkeys(

@@ -17,7 +17,13 @@ from typing import Any
 import numpy as np
 
 from internals._generated import ops
-from internals.aten.native.random import check_bernoulli, check_integers, check_normal, check_uniform
+from internals.aten.native.random.checks import (
+    check_bernoulli,
+    check_exponential,
+    check_integers,
+    check_normal,
+    check_uniform,
+)
 from internals.aten.native.views import expand
 from internals.aten.overlap import check_no_internal_overlap
 from internals.core import dtype as dt
@@ -60,7 +66,8 @@ def normal_(self: Any, mean: float, std: float, generator: Generator | None) -> 
 
 
 def exponential_(self: Any, rate: float, generator: Generator | None) -> Any:
-    """Exponential numbers; none is 0."""
+    """Exponential numbers; none is 0. Raises RuntimeError unless rate > 0, and for a dtype that is not floating."""
+    check_exponential(self, rate)
     kind = self.dtype
     compute = _compute_type(kind)
     transform = kernels.exponential.bind(T=kind.np.type, C=compute)

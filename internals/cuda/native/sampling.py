@@ -18,7 +18,7 @@ import numpy as np
 
 from internals._generated import ops
 from internals.aten.native.factories import empty
-from internals.aten.native.random import check_permutation, check_weights
+from internals.aten.native.random.checks import check_permutation, check_weights
 from internals.core import dtype as dt
 from internals.core.device import CPU
 from internals.core.tensor_impl import TensorImpl, array, empty_contiguous

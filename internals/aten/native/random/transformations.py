@@ -7,6 +7,7 @@ what "the same seed gives the same numbers" rests on:
 - normal, 16 values or more in contiguous memory: uniforms first, then Box-Muller on blocks of 16, where value j pairs with
   value j + 8; a tail that does not fill a block redoes the last 16 values.
 - normal otherwise: Box-Muller in double, the second value of a pair kept in the generator for the next call.
+- exponential, log-normal, Cauchy, geometric: from a double, or a normal number made one at a time.
 - integers: a word modulo the range; two words once the range reaches 2**28.
 
 Compared with PyTorch 2.13 these agree bit for bit: uniform, integers, permutations, and bernoulli and multinomial where PyTorch
@@ -88,6 +89,12 @@ def integers(g: Generator, n: int, low: int, span: int) -> Any:
 def exponential(g: Generator, n: int) -> Any:
     """`n` numbers from the exponential distribution with rate 1, in double."""
     return -np.log1p(-uniform64(g, n))
+
+
+def geometric(g: Generator, n: int, p: float) -> Any:
+    """How many tries until the first success, in double."""
+    with np.errstate(divide="ignore"):
+        return np.ceil(np.log(uniform64(g, n)) / math.log1p(-p))
 
 
 def permutation(g: Generator, n: int) -> Any:

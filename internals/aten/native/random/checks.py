@@ -1,0 +1,175 @@
+"""What a random operator refuses: no range, a dtype that cannot hold it (`aten/src/ATen/native/DistributionTemplates.h`).
+
+The kernels of the GPU ask the same functions.
+
+How the real one differs: a distribution for integers only is not asked before there is something to draw; one for floating
+numbers sometimes is, sometimes not, and so here.
+"""
+
+from __future__ import annotations
+
+import warnings
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from internals.aten.dtype_checks import TYPE_META_NAME, not_implemented
+from internals.core import dtype as dt
+from internals.core.dtype import SCALAR_TYPE_NAME, dtype
+from internals.core.scalar import C_NAME, checked
+from internals.core.tensor_impl import TensorImpl
+
+_TYPE_NAME = {"uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long"}
+_DIGITS = {"float16": 11, "float32": 24, "float64": 53}
+
+
+def check_uniform(t: TensorImpl, low: float, high: float, kernel: str = "check_uniform_bounds") -> dtype:
+    """The dtype to draw. Raises RuntimeError unless low <= high are two finite numbers of it."""
+    kind = _floating(t, kernel)
+    highest = float(np.finfo(kind.to_real().np).max)
+    for name, value in (("from", low), ("to", high)):
+        if not -highest <= value <= highest:
+            raise RuntimeError(f"{name} is out of bounds for {C_NAME[kind.to_real().name]}")
+    if low > high:
+        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
+    if high - low > highest:
+        raise RuntimeError(
+            f"uniform_ expects to-from <= std::numeric_limits<{SCALAR_TYPE_NAME[kind.to_real()]}>::max(), but found "
+            f"to={high:g} and from={low:g} which result in to-from to exceed the limit"
+        )
+    return kind
+
+
+def check_normal(t: TensorImpl, std: float, kernel: str) -> dtype:
+    """The dtype to draw. Raises RuntimeError for std < 0, NotImplementedError for integers."""
+    if not std >= 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+    return _floating(t, kernel)
+
+
+def check_std(std: TensorImpl) -> None:
+    """Raises RuntimeError unless all deviations are real and >= 0. The host has to know: for a GPU it waits here."""
+    if std.is_complex():
+        raise RuntimeError("normal expects standard deviation to be non-complex")
+    if std.numel() and not bool((std.detach() >= 0).all()):  # type: ignore[attr-defined]
+        raise RuntimeError("normal expects all elements of std >= 0.0")
+
+
+def check_integers(t: TensorImpl, low: int, high: int | None) -> int:
+    """What comes after the largest integer to draw, by default after the largest there is. Raises RuntimeError."""
+    if t.is_complex():
+        raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
+    top = int(limits(t.dtype)[1]) + 1 if high is None else high
+    _check_bounds(low, top, t.dtype)
+    return top
+
+
+def check_bernoulli(t: TensorImpl, p: float, kernel: str) -> None:
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
+    if t.is_complex():
+        raise not_implemented(kernel, t.dtype)
+
+
+def _floating(t: TensorImpl, kernel: str) -> dtype:
+    if t.dtype.category < dt.FLOATING:
+        raise not_implemented(kernel, t.dtype)
+    return t.dtype
+
+
+def limits(kind: dtype) -> tuple[int, int]:
+    """The integers that `kind` holds exactly, smallest and largest."""
+    if kind.category == dt.BOOL:
+        return 0, 1
+    if kind.category == dt.INTEGRAL:
+        info = np.iinfo(kind.np)
+        return int(info.min), int(info.max)
+    return -(2 ** _DIGITS[kind.name]), 2 ** _DIGITS[kind.name]
+
+
+def _check_bounds(low: int, high: int, kind: dtype) -> None:
+    if low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    smallest, largest = limits(kind)
+    for name, value in (("from", low), ("to - 1", high - 1)):
+        if kind.category == dt.FLOATING:
+            if abs(value) > largest:
+                power = _DIGITS[kind.name]
+                warnings.warn(
+                    f"{name} is out of bounds [-(2^{power}), 2^{power}]. Due to precision limitations {C_NAME[kind.name]} can "
+                    "support discrete uniform distribution only within this range. This warning will become an error in "
+                    "version 1.7 release, please fix the code in advance",
+                    UserWarning,
+                    stacklevel=5,
+                )
+        elif not smallest <= value <= largest:
+            raise RuntimeError(f"{name} is out of bounds for {_TYPE_NAME.get(kind.name, kind.name)}")
+
+
+def check_permutation(n: int, kind: dtype) -> None:
+    """Raises RuntimeError when the dtype cannot hold n, NotImplementedError for bool and complex."""
+    if kind.category == dt.FLOATING and n > 2 ** _DIGITS[kind.name] + 1:
+        raise RuntimeError(f"n cannot be greater than {2 ** _DIGITS[kind.name] + 1} for {SCALAR_TYPE_NAME[kind]} type.")
+    if kind.category in (dt.BOOL, dt.COMPLEX):
+        raise not_implemented("randperm", kind)
+    checked(n, kind)
+
+
+def check_weights(t: TensorImpl, weights: Any, num_samples: int, replacement: bool) -> None:
+    """Raises RuntimeError for weights nothing can be drawn from; `weights` is a numpy array of those in `t`."""
+    if t.dtype.category != dt.FLOATING:
+        raise RuntimeError(
+            f"multinomial only supports floating-point dtypes for input, got: {SCALAR_TYPE_NAME[t.dtype]}"
+        )
+    if t.dim() not in (1, 2):
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if num_samples <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    if not replacement and num_samples > t.shape[-1]:
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    if not prod(t.shape):
+        raise RuntimeError("multinomial: there are no weights to draw from")
+    if not (np.isfinite(weights) & (weights >= 0)).all():
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if (weights.sum(-1) <= 0).any():
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+
+
+def check_exponential(t: TensorImpl, rate: float) -> None:
+    """Raises RuntimeError unless rate > 0, and for a dtype that is not floating."""
+    if not rate > 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={rate:g}")
+    if t.numel():
+        _check_continuous("Exponential", t, SCALAR_TYPE_NAME)
+
+
+def check_log_normal(t: TensorImpl, std: float) -> None:
+    """Raises RuntimeError unless std > 0, NotImplementedError for a dtype that is not floating."""
+    if not std > 0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
+    if t.numel() and t.dtype.category != dt.FLOATING:
+        raise not_implemented("log_normal_cpu", t.dtype)
+
+
+def check_cauchy(t: TensorImpl, sigma: float) -> None:
+    """Raises RuntimeError unless sigma > 0, and for a dtype that is not floating."""
+    if not sigma > 0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
+    _check_continuous("Cauchy", t, TYPE_META_NAME)
+
+
+def check_geometric(t: TensorImpl, p: float) -> None:
+    """Raises RuntimeError unless 0 < p < 1, NotImplementedError for bool and complex."""
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
+    if t.numel() and t.dtype.category in (dt.BOOL, dt.COMPLEX):
+        raise not_implemented("geometric_cpu", t.dtype)
+
+
+def _check_continuous(name: str, t: TensorImpl, names: dict[Any, str]) -> None:
+    if t.dtype.category != dt.FLOATING:
+        raise RuntimeError(
+            f"{name} distribution is a continuous probability distribution. dtype must be a floating point but you "
+            f"specified {names[t.dtype]}"
+        )

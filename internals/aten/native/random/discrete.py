@@ -1,0 +1,124 @@
+"""Random integers, choices and permutations (`aten/src/ATen/native/Distributions.cpp`, `TensorFactories.cpp`).
+
+`multinomial` without replacement divides each weight by an exponential number and takes the largest: the same trick as in
+PyTorch, and the same samples where `exponential_` agrees. Its samples with replacement agree too.
+
+How the real one differs: see `transformations`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from internals.aten.dtype_checks import not_implemented
+from internals.aten.native.factories import empty
+from internals.aten.native.views import expand
+from internals.aten.writing import resize_output
+from internals.core import dtype as dt
+from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
+from internals.random import Generator, uniform32, uniform64
+
+from . import transformations as draw
+from .checks import check_bernoulli, check_geometric, check_integers, check_permutation, check_weights, limits
+from .filling import fill, like, on_cpu, store
+
+
+def random_from_(self: TensorImpl, from_: int, to: int | None, generator: Generator | None) -> Any:
+    """Integers from `from` to `to - 1`; to the largest the dtype has when `to` is None."""
+    top = check_integers(self, from_, to)
+    return store(self, lambda n: draw.integers(on_cpu(generator), n, from_, top - from_))
+
+
+def random_to_(self: TensorImpl, to: int, generator: Generator | None) -> Any:
+    return random_from_(self, 0, to, generator)
+
+
+def random_(self: TensorImpl, generator: Generator | None) -> Any:
+    """Integers over all that the dtype can hold exactly, from 0 on."""
+    kind, g = self.dtype, on_cpu(generator)
+    if kind.is_complex:
+        raise not_implemented("random_kernel_cpu", kind)
+    span = np.uint64(limits(kind)[1] + 1)
+    words = g.random64 if kind.itemsize == 8 else g.random32
+    return store(self, lambda n: (words(n) % span).view(np.int64))
+
+
+def bernoulli__float(self: TensorImpl, p: float, generator: Generator | None) -> Any:
+    """1 with probability `p`, else 0. Raises RuntimeError unless 0 <= p <= 1."""
+    check_bernoulli(self, p, "bernoulli_scalar_cpu_")
+    return store(self, lambda n: uniform64(on_cpu(generator), n) < p)
+
+
+def bernoulli__Tensor(self: TensorImpl, p: TensorImpl, generator: Generator | None) -> Any:
+    """1 with the probability at the same place in `p`. Raises RuntimeError unless these are probabilities of the same shape."""
+    if p.dtype.category != dt.FLOATING:
+        raise not_implemented("bernoulli_tensor_cpu_p_", p.dtype)
+    values = array(expand(p, self.shape))
+    if not ((values >= 0) & (values <= 1)).all():
+        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+    g, n = on_cpu(generator), self.numel()
+    u = uniform64(g, n) if p.dtype is dt.float64 else uniform32(g, n)
+    array(self)[...] = u.reshape(self.shape) < values
+    return self
+
+
+def bernoulli(self: TensorImpl, generator: Generator | None) -> Any:
+    """1 with the probability each element says, else 0."""
+    return fill(bernoulli__Tensor, like(self), self, generator)
+
+
+def bernoulli_out(self: TensorImpl, generator: Generator | None, out: Any) -> Any:
+    """Drawn in the dtype of `out`."""
+    resize_output(out, self.shape)
+    return fill(bernoulli__Tensor, out, self, generator)
+
+
+def bernoulli_p(self: TensorImpl, p: float, generator: Generator | None) -> Any:
+    return fill(bernoulli__float, like(self), p, generator)
+
+
+def randperm(n: int, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    return randperm_generator(n, None, dtype, layout, device, pin_memory)
+
+
+def randperm_generator(
+    n: int, generator: Generator | None, dtype: Any, layout: Any, device: Any, pin_memory: Any
+) -> Any:
+    """0 to n-1 in random order. Raises RuntimeError when the dtype cannot hold n."""
+    kind = dtype or dt.int64
+    t = empty((n,), kind, layout, device, pin_memory)
+    check_permutation(n, kind)
+    return store(t, lambda count: draw.permutation(on_cpu(generator), count))
+
+
+def multinomial(self: TensorImpl, num_samples: int, replacement: bool, generator: Generator | None) -> Any:
+    """`num_samples` indices from each row, drawn with probabilities proportional to its weights.
+
+    Raises RuntimeError for weights that are negative, not finite or all zero, or when there are too few to draw from.
+    """
+    weights = array(self)
+    check_weights(self, weights, num_samples, replacement)
+    rows = weights.reshape(-1, weights.shape[-1])
+    g = on_cpu(generator)
+    if not replacement or num_samples == 1:
+        q = draw.exponential(g, rows.size).reshape(rows.shape).astype(weights.dtype)
+        with np.errstate(all="ignore"):
+            keys = rows / q
+        picked = np.argsort(-keys, axis=1, kind="stable")[:, :num_samples]
+    else:
+        total = np.cumsum(rows, axis=1)
+        cumulative = total / total[:, -1:]
+        cumulative[:, -1] = 1
+        u = uniform64(g, len(rows) * num_samples).reshape(len(rows), num_samples)
+        picked = np.stack([np.searchsorted(c, v, side="left") for c, v in zip(cumulative.astype(np.float64), u)])
+    t = empty_contiguous((*self.shape[:-1], num_samples), dt.int64)
+    array(t)[...] = picked.reshape(t.shape)
+    return t
+
+
+def geometric_(self: TensorImpl, p: float, generator: Generator | None) -> Any:
+    """How many tries it takes until one succeeds, each with probability `p`. Raises RuntimeError unless 0 < p < 1."""
+    check_geometric(self, p)
+    return store(self, lambda n: draw.geometric(on_cpu(generator), n, p))

@@ -1,0 +1,119 @@
+"""Random tensors from nothing: `rand`, `randn`, `randint` and their kind (`aten/src/ATen/native/TensorFactories.cpp`).
+
+Each is an empty tensor, and an in-place operator that fills it.
+
+How the real one differs: see `transformations`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from internals.aten.native.factories import empty, empty_like
+from internals.core import dtype as dt
+from internals.core.device import CPU
+from internals.core.scalar import checked
+from internals.core.tensor_impl import TensorImpl, array
+from internals.random import Generator
+
+from .discrete import random_from_
+from .filling import fill
+from .uniform_normal import normal_, uniform_
+
+
+def rand(size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    return fill(uniform_, empty(size, dtype, layout, device, pin_memory), 0.0, 1.0, None)
+
+
+def rand_generator(
+    size: Sequence[int], generator: Generator | None, dtype: Any, layout: Any, device: Any, pin_memory: Any
+) -> Any:
+    return fill(uniform_, empty(size, dtype, layout, device, pin_memory), 0.0, 1.0, generator)
+
+
+def randn(size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    return fill(normal_, empty(size, dtype, layout, device, pin_memory), 0.0, 1.0, None)
+
+
+def randn_generator(
+    size: Sequence[int], generator: Generator | None, dtype: Any, layout: Any, device: Any, pin_memory: Any
+) -> Any:
+    return fill(normal_, empty(size, dtype, layout, device, pin_memory), 0.0, 1.0, generator)
+
+
+def randint(high: int, size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    return randint_low_generator(0, high, size, None, dtype, layout, device, pin_memory)
+
+
+def randint_generator(
+    high: int, size: Sequence[int], generator: Generator | None, dtype: Any, layout: Any, device: Any, pin_memory: Any
+) -> Any:
+    return randint_low_generator(0, high, size, generator, dtype, layout, device, pin_memory)
+
+
+def randint_low(low: int, high: int, size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    return randint_low_generator(low, high, size, None, dtype, layout, device, pin_memory)
+
+
+def randint_low_generator(
+    low: int,
+    high: int,
+    size: Sequence[int],
+    generator: Generator | None,
+    dtype: Any,
+    layout: Any,
+    device: Any,
+    pin_memory: Any,
+) -> Any:
+    """Integers from `low` to `high - 1`."""
+    return fill(random_from_, empty(size, dtype or dt.int64, layout, device, pin_memory), low, high, generator)
+
+
+def rand_like(self: TensorImpl, *options: Any) -> Any:
+    """`options` are dtype, layout, device, pin_memory and memory_format: what is None is as in `self`."""
+    return rand_like_generator(self, None, *options)
+
+
+def rand_like_generator(self: TensorImpl, generator: Generator | None, *options: Any) -> Any:
+    return fill(uniform_, empty_like(self, *options), 0.0, 1.0, generator)
+
+
+def randn_like(self: TensorImpl, *options: Any) -> Any:
+    return randn_like_generator(self, None, *options)
+
+
+def randn_like_generator(self: TensorImpl, generator: Generator | None, *options: Any) -> Any:
+    return fill(normal_, empty_like(self, *options), 0.0, 1.0, generator)
+
+
+def randint_like(self: TensorImpl, high: int, *options: Any) -> Any:
+    return randint_like_low_generator_dtype(self, 0, high, None, *options)
+
+
+def randint_like_generator(self: TensorImpl, high: int, generator: Generator | None, *options: Any) -> Any:
+    return randint_like_low_generator_dtype(self, 0, high, generator, *options)
+
+
+def randint_like_low_dtype(self: TensorImpl, low: int, high: int, *options: Any) -> Any:
+    return randint_like_low_generator_dtype(self, low, high, None, *options)
+
+
+def randint_like_low_generator_dtype(
+    self: TensorImpl, low: int, high: int, generator: Generator | None, *options: Any
+) -> Any:
+    """Integers from `low` to `high - 1`."""
+    return fill(random_from_, empty_like(self, *options), low, high, generator)
+
+
+def randint_like_Tensor(self: TensorImpl, high: TensorImpl, *options: Any) -> Any:
+    return randint_like_Tensor_generator(self, high, None, *options)
+
+
+def randint_like_Tensor_generator(
+    self: TensorImpl, high: TensorImpl, generator: Generator | None, *options: Any
+) -> Any:
+    """Integers from 0 to `high - 1`. Raises RuntimeError unless `high` is one number on the CPU."""
+    if high.dim() or high.device is not CPU:
+        raise RuntimeError("high must be a scalar tensor and on CPU")
+    return randint_like_low_generator_dtype(self, 0, int(checked(array(high).item(), dt.int64)), generator, *options)

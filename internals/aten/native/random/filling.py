@@ -1,0 +1,61 @@
+"""Storing random numbers in a tensor (`aten/src/ATen/native/cpu/DistributionTemplates.h`, `Loops.h: cpu_serial_kernel`).
+
+Numbers come one after the other from the generator and are stored in the order in which the elements lie in memory.
+
+How the real one differs: a loop that computes a number where it is stored; here an array of numbers is made first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from internals.aten.broadcasting import memory_order
+from internals.aten.native.factories import empty_like
+from internals.aten.overlap import check_no_internal_overlap
+from internals.core.device import CPU
+from internals.core.dtype import float16
+from internals.core.tensor_impl import TensorImpl, array
+from internals.random import Generator, default_generator
+
+
+def store(t: Any, numbers: Callable[[int], Any]) -> Any:
+    """Call `numbers(count)` and store what it returns in `t`, in the order of its memory; a complex number takes two."""
+    check_no_internal_overlap(t)
+    if t.device is not CPU or not t.numel():
+        return t
+    a, n = array(t), t.numel()
+    if t.is_complex():
+        pairs = numbers(2 * n).reshape(-1, 2)
+        values = pairs[:, 0] + 1j * pairs[:, 1]
+    else:
+        values = numbers(n)
+    order = memory_order(t.shape, [t.stride()]) if not t.is_contiguous() else tuple(range(t.dim()))
+    with np.errstate(all="ignore"):
+        if t.dtype is float16 and values.dtype == np.float64:
+            values = values.astype(np.float32)  # a double becomes a half by way of a float
+        a.transpose(order)[...] = values.reshape([t.shape[d] for d in order])
+    return t
+
+
+def fill(kernel: Callable[..., Any], t: Any, *args: Any) -> Any:
+    """Run an in-place kernel, or the one of that name for the GPU (`DispatchStub`)."""
+    if t.device.type == "cuda":
+        from internals.cuda.native import random as kernels_of_the_gpu
+
+        kernel = getattr(kernels_of_the_gpu, kernel.__name__)
+    return kernel(t, *args)
+
+
+def on_cpu(given: Generator | None) -> Generator:
+    """The generator to draw from, by default the common one. Raises RuntimeError for one of another device."""
+    given = given or default_generator
+    if given.device is not CPU:
+        raise RuntimeError(f"Expected a 'cpu' device type for generator but found '{given.device.type}'")
+    return given
+
+
+def like(t: TensorImpl) -> Any:
+    return empty_like(t, None, None, None, None, None)

@@ -1,0 +1,177 @@
+"""Poisson and binomial numbers (`aten/src/ATen/native/Distributions.cpp: sample_poisson`, `Distributions.h: sample_binomial`).
+
+Small means are counted out: Poisson multiplies uniform numbers until the product falls below exp(-rate); binomial adds up the
+distances from one success to the next until they exceed the number of trials. Large means, from 10 on, are drawn by transformed
+rejection (Hörmann 1993): a uniform number is stretched over the integers, so that nearly the right number of them falls on each,
+and a second one decides whether to keep the result or to try again. So an element takes as many words as it happens to take.
+
+For the same seed the numbers are PyTorch's; for means beyond 1e8 some are not, because a rounding decides whether to try again.
+
+How the real one differs: rejection for binomials is TensorFlow's variant, followed here, too; a rate of infinity gives the
+smallest integer there, and a number of trials that is NaN never ends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from internals.aten.broadcasting import broadcast_shapes, memory_order
+from internals.aten.dtype_checks import not_implemented
+from internals.aten.native.views import expand
+from internals.core import dtype as dt
+from internals.core.dtype import SCALAR_TYPE_NAME
+from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
+from internals.random import Generator, one_by_one
+
+from .filling import on_cpu
+
+Uniform = Callable[[], float]
+FROM_HERE_REJECTION = 10
+# What Stirling's formula leaves out of log(k!), for k from 0 to 9.
+STIRLING_TAILS = [
+    0.0810614667953272, 0.0413406959554092, 0.0276779256849983, 0.02079067210376509, 0.0166446911898211,
+    0.0138761288230707, 0.0118967099458917, 0.0104112652619720, 0.00925546218271273, 0.00833056343336287,
+]  # fmt: skip
+
+
+def poisson(self: TensorImpl, generator: Generator | None) -> Any:
+    """How often something happens that happens `self` times on average. Raises RuntimeError for rates below 0, and NaN."""
+    if self.dtype.category != dt.FLOATING:
+        raise not_implemented("poisson_cpu", self.dtype)
+    rates = array(self)
+    if not (rates >= 0).all():
+        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
+    t = empty_contiguous(self.shape, self.dtype)
+    with one_by_one(on_cpu(generator)) as uniform:
+        numbers = [_poisson(rate, uniform) for rate in rates.astype(np.float64).ravel().tolist()]
+    array(t)[...] = np.array(numbers, np.float64).reshape(t.shape)
+    return t
+
+
+def binomial(count: TensorImpl, prob: TensorImpl, generator: Generator | None) -> Any:
+    """How many of `count` trials succeed, each with probability `prob`; the two broadcast.
+
+    Raises ValueError unless `count` is floating, RuntimeError unless `prob` has the same dtype, NotImplementedError for float16.
+    """
+    kind = count.dtype
+    if kind.category != dt.FLOATING:
+        raise ValueError(f"binomial only supports floating-point dtypes for count, got: {SCALAR_TYPE_NAME[kind]}")
+    if prob.dtype.category != dt.FLOATING:
+        raise ValueError(f"binomial only supports floating-point dtypes for prob, got: {SCALAR_TYPE_NAME[prob.dtype]}")
+    if prob.dtype is not kind:
+        raise RuntimeError(f"Found dtype {SCALAR_TYPE_NAME[prob.dtype]} but expected {SCALAR_TYPE_NAME[kind]}")
+    if kind is dt.float16:
+        raise not_implemented("binomial_cpu", kind)
+    t = empty_contiguous(broadcast_shapes(count.shape, prob.shape), kind)
+    trials, chances = expand(count, t.shape), expand(prob, t.shape)
+    order = tuple(range(t.dim()))
+    if t.shape != count.shape:
+        order = memory_order(t.shape, [trials.stride(), chances.stride()])
+    a, b = (array(x).transpose(order).ravel() for x in (trials, chances))
+    with one_by_one(on_cpu(generator)) as uniform, np.errstate(invalid="ignore", over="ignore"):
+        numbers = [_binomial(n, p, uniform) for n, p in zip(a, b)]
+    array(t).transpose(order)[...] = np.array(numbers, kind.np).reshape([t.shape[d] for d in order])
+    return t
+
+
+def _poisson(rate: float, uniform: Uniform) -> float:
+    if rate == 0 or rate >= 2.0**63:
+        return rate
+    if rate >= FROM_HERE_REJECTION:
+        return _poisson_by_rejection(rate, uniform)
+    limit, product, events = math.exp(-rate), uniform(), 0
+    while product > limit:
+        product *= uniform()
+        events += 1
+    return events
+
+
+def _poisson_by_rejection(rate: float, uniform: Uniform) -> float:
+    log_rate = math.log(rate)
+    b = 0.931 + 2.53 * math.sqrt(rate)
+    a = -0.059 + 0.02483 * b
+    log_of_inverse_alpha = math.log(1.1239 + 1.1328 / (b - 3.4))
+    inside = 0.9277 - 3.6224 / (b - 2)
+    while True:
+        u, v = uniform() - 0.5, uniform()
+        to_edge = 0.5 - abs(u)
+        k = math.floor((2 * a / to_edge + b) * u + rate + 0.43) if to_edge else -1
+        if to_edge >= 0.07 and v <= inside:
+            return k
+        if k < 0 or (to_edge < 0.013 and v > to_edge):
+            continue
+        height = _log(v) + log_of_inverse_alpha - math.log(a / (to_edge * to_edge) + b)
+        if height <= -rate + k * log_rate - math.lgamma(k + 1):
+            return k
+
+
+def _binomial(count: Any, prob: Any, uniform: Uniform) -> Any:
+    """One number; `count` and `prob` are numbers of numpy, so that products and differences are rounded as their dtype says."""
+    if count <= 0 or prob <= 0:
+        return 0
+    if prob >= 1:
+        return count
+    if math.isnan(prob) or not math.isfinite(count):
+        return math.nan if math.isnan(prob) or math.isnan(count) else count
+    likely = prob > 0.5
+    rarer = 1 - prob if likely else prob
+    method = _binomial_by_rejection if count * rarer >= FROM_HERE_REJECTION else _binomial_by_gaps
+    k = method(count, rarer, uniform)
+    return count - type(count)(k) if likely else k
+
+
+def _binomial_by_gaps(count: Any, prob: Any, uniform: Uniform) -> float:
+    log_failure = float(np.log1p(-prob))
+    trials, successes, limit = 0.0, 0, float(count)
+    while True:
+        trials += math.ceil(_log(uniform()) / log_failure) if log_failure else math.inf
+        if trials > limit:
+            return successes
+        successes += 1
+
+
+def _binomial_by_rejection(count: Any, prob: Any, uniform: Uniform) -> Any:
+    number = type(count)
+    deviation = float(np.sqrt(count * prob * (1 - prob)))
+    centre, ratio, mode = float(count * prob) + 0.5, float(prob / (1 - prob)), float(np.floor((count + 1) * prob))
+    n, p = float(count), float(prob)
+    b = 1.15 + 2.53 * deviation
+    a = -0.0873 + 0.0248 * b + 0.01 * p
+    alpha = (2.83 + 5.1 / b) * deviation
+    inside = 0.92 - 4.2 / b
+    while True:
+        u, v = uniform() - 0.5, uniform()
+        to_edge = 0.5 - abs(u)
+        k = number(math.floor((2 * a / to_edge + b) * u + centre)) if to_edge else number(-1)
+        if k < 0 or k > count:
+            continue
+        if to_edge >= 0.07 and v <= inside:
+            return k
+        failures, k = count - k, float(k)
+        fail_1, k_1 = float(failures + 1), float(number(k) + 1)
+        bound = (
+            (mode + 0.5) * math.log((mode + 1) / (ratio * (n - mode + 1)))
+            + float(count + 1) * math.log((n - mode + 1) / fail_1)
+            + (k + 0.5) * math.log(ratio * fail_1 / k_1)
+            + _stirling_tail(mode)
+            + _stirling_tail(n - mode)
+            - _stirling_tail(k)
+            - _stirling_tail(float(failures))
+        )
+        if _log(v * alpha / (a / (to_edge * to_edge) + b)) <= bound:
+            return k
+
+
+def _stirling_tail(k: float) -> float:
+    if k <= 9:
+        return STIRLING_TAILS[int(k)]
+    square = (k + 1) * (k + 1)
+    return (1 / 12 - (1 / 360 - 1 / 1260 / square) / square) / (k + 1)
+
+
+def _log(x: float) -> float:
+    return math.log(x) if x > 0 else -math.inf

@@ -1,0 +1,107 @@
+"""Uniform and normal numbers (`aten/src/ATen/native/Distributions.cpp`, `DistributionTemplates.h: normal_impl_`).
+
+The in-place operators check their bounds, draw as many numbers as there are elements and store them. `normal` with a tensor of
+means or of deviations draws standard numbers, and moves and stretches each. What the numbers are made of, and how far they agree
+with PyTorch's, is told in `transformations`.
+
+How the real one differs: see `transformations`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from internals._generated import ops
+from internals.aten.broadcasting import broadcast_shapes
+from internals.aten.native.factories import empty
+from internals.aten.writing import resize_output
+from internals.core.device import CPU
+from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
+from internals.random import Generator
+
+from . import transformations as draw
+from .checks import check_normal, check_std, check_uniform
+from .filling import fill, like, on_cpu, store
+
+
+def uniform_(self: TensorImpl, from_: float, to: float, generator: Generator | None) -> Any:
+    """Numbers in [from, to). Raises RuntimeError if the bounds are no range that the dtype has."""
+    kind = check_uniform(self, from_, to)
+    return store(self, lambda n: draw.uniform(on_cpu(generator), n, kind.to_real(), from_, to))
+
+
+def normal_(self: TensorImpl, mean: float, std: float, generator: Generator | None) -> Any:
+    """Normal numbers. A complex tensor gets half of the variance in each part. Raises RuntimeError for std < 0."""
+    kind = check_normal(self, std, "normal_kernel_cpu")
+    g = on_cpu(generator)
+    if kind.is_complex:
+        std /= 2**0.5
+    count = self.numel() * (2 if kind.is_complex else 1)
+    if count >= draw.BLOCK and self.is_contiguous():
+        return store(self, lambda n: draw.normal_block(g, n, kind.to_real(), mean, std))
+    return store(self, lambda n: draw.normal_serial(g, n) * std + mean)
+
+
+def normal_Tensor_float(mean: TensorImpl, std: float, generator: Generator | None) -> Any:
+    """Normal numbers with a mean for each element."""
+    return _shifted(fill(normal_, like(mean), 0.0, std, generator), mean)
+
+
+def normal_float_Tensor(mean: float, std: TensorImpl, generator: Generator | None) -> Any:
+    """Normal numbers with a standard deviation for each element."""
+    check_std(std)
+    return _shifted(_stretched(fill(normal_, like(std), 0.0, 1.0, generator), std), mean)
+
+
+def normal_Tensor_Tensor(mean: TensorImpl, std: TensorImpl, generator: Generator | None) -> Any:
+    """Normal numbers with a mean and a standard deviation for each element; they broadcast."""
+    t = empty_contiguous(broadcast_shapes(mean.shape, std.shape), mean.dtype, mean.device)
+    return normal_Tensor_Tensor_out(mean, std, generator, t)
+
+
+def normal_Tensor_float_out(mean: TensorImpl, std: float, generator: Generator | None, out: Any) -> Any:
+    """Drawn in the dtype of `out`, which keeps its shape if `mean` broadcasts to it."""
+    resize_output(out, broadcast_shapes(mean.shape, out.shape))
+    return _shifted(fill(normal_, out, 0.0, std, generator), mean)
+
+
+def normal_float_Tensor_out(mean: float, std: TensorImpl, generator: Generator | None, out: Any) -> Any:
+    check_std(std)
+    resize_output(out, std.shape)
+    return _shifted(_stretched(fill(normal_, out, 0.0, 1.0, generator), std), mean)
+
+
+def normal_Tensor_Tensor_out(mean: TensorImpl, std: TensorImpl, generator: Generator | None, out: Any) -> Any:
+    check_std(std)
+    resize_output(out, broadcast_shapes(mean.shape, std.shape))
+    return _shifted(_stretched(fill(normal_, out, 0.0, 1.0, generator), std), mean)
+
+
+def normal_float_float(
+    mean: float,
+    std: float,
+    size: Sequence[int],
+    generator: Generator | None,
+    dtype: Any,
+    layout: Any,
+    device: Any,
+    pin_memory: Any,
+) -> Any:
+    return fill(normal_, empty(size, dtype, layout, device, pin_memory), mean, std, generator)
+
+
+def _stretched(t: Any, std: Any) -> Any:
+    """t * std, in place."""
+    if t.device is not CPU:
+        return ops.mul__Tensor(t, std.detach())
+    array(t)[...] *= array(std)
+    return t
+
+
+def _shifted(t: Any, mean: Any) -> Any:
+    """t + mean, in place; `mean` is a tensor or a number."""
+    if t.device is not CPU:
+        return ops.add__Tensor(t, mean.detach(), 1) if hasattr(mean, "detach") else ops.add__Scalar(t, mean, 1)
+    array(t)[...] += array(mean) if isinstance(mean, TensorImpl) else mean
+    return t
