@@ -18,6 +18,7 @@ import numpy as np
 import internals
 from internals._generated import ops
 from internals.core.dispatcher import OperatorHandle
+from internals.core.dtype import FLOATING
 from internals.core.schema import Argument, FunctionSchema
 from internals.core.tensor_impl import TensorImpl, array, from_array
 from tests.op_arguments import OPTIONS, argument, fits
@@ -149,7 +150,7 @@ def is_good(sample: Sample, elements: int) -> bool:
         result, error = outcome(lambda: sample.function()(*sample.inputs()))
     if error is not None:
         return False
-    floats = [array(t) for t in _as_list(result) if isinstance(t, TensorImpl) and t.is_floating_point()]
+    floats = [array(t) for t in _as_list(result) if isinstance(t, TensorImpl) and t.dtype.category >= FLOATING]
     return bool(floats) and sum(a.size for a in floats) <= elements and all(np.isfinite(a).all() for a in floats)
 
 

@@ -1,7 +1,7 @@
 """Gradients of one expression, computed twice: with `internals` and with real PyTorch.
 
 As in `side_by_side` a case is a function of `(T, x)`, or a line of a table; but the tensors that `x` makes are float64 leaves
-that require grad (integers do not).
+that require grad, or of another `dtype` (integers are none).
 
     check_gradients(expression("T.mm(x(2, 3), x(3, 4))"))
 
@@ -64,7 +64,7 @@ class Leaves:
         return self.inputs(*t.shape, dtype=str(t.dtype).rpartition(".")[2]).requires_grad_()
 
     def _leaf(self, t: Any) -> Any:
-        if t.is_floating_point():
+        if t.is_floating_point() or t.is_complex():
             self.made.append(t.requires_grad_())
         return t
 
@@ -101,13 +101,13 @@ def _name(node: Any) -> str:
     return str(node.name()).removeprefix("torch::autograd::")
 
 
-def expression(text: str) -> Case:
-    """A line of a table as a case. `put(x, index, y)` is a copy of x with `x[index] = y`."""
+def expression(text: str, **names: Any) -> Case:
+    """A line of a table as a case. `put(x, index, y)` is a copy of x with `x[index] = y`; `names` are more it may use."""
     code = compile(text, "<case>", "eval")
 
     def case(T: Any, x: Any) -> Any:
-        names = {"T": T, "F": T.nn.functional, "x": x, "put": _put, "np": np, "inf": float("inf"), "s_": np.s_}
-        return eval(code, names)
+        usual = {"T": T, "F": T.nn.functional, "x": x, "put": _put, "np": np, "inf": float("inf"), "s_": np.s_}
+        return eval(code, {**usual, **names})
 
     return case
 

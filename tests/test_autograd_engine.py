@@ -187,13 +187,6 @@ def test_the_short_cuts_record_what_the_long_way_records(watched: bool) -> None:
     assert short[2][-1] == [[3.0, 5.0], [1.0, 2.0]]
 
 
-def test_complex_numbers_are_refused_with_a_word_why() -> None:
-    with pytest.raises(RuntimeError, match="real numbers only"):
-        internals.ones(2, dtype=internals.complex64).requires_grad_()
-    with pytest.raises(RuntimeError, match="real numbers only"):
-        internals.ones(2, requires_grad=True) * 1j
-
-
 def test_what_is_needed_does_not_depend_on_the_order_nodes_were_made_in(T: Any) -> None:
     class Double(T.autograd.Function):  # type: ignore[name-defined,misc]
         @staticmethod

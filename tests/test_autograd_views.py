@@ -309,9 +309,3 @@ def test_the_second_derivative_of_what_was_written_to_a_column() -> None:
     squares = np.exp([1.0, 2.0])
     np.testing.assert_allclose(to_numpy(first.detach()), [[2 * squares[0], 4], [2 * squares[1], 6]], rtol=1e-6)
     np.testing.assert_allclose(to_numpy(second), [[4 * squares[0], 2], [4 * squares[1], 2]], rtol=1e-6)
-
-
-def test_complex_results_are_refused() -> None:
-    x = internals.ones(3, 2, requires_grad=True)
-    with pytest.raises(RuntimeError, match="autograd is for real numbers only"):
-        internals.view_as_complex(x)

@@ -15,9 +15,9 @@ The parts, in the order in which they are met:
     graph.py             the graph in users' hands      variable.py         the name tensors had before 0.4
     gradcheck.py         formulas against differences   functional.py       jacobian, hessian, vjp, ...
     not_implemented.py   operators that say nothing     streams.py          on which stream of a GPU
-    profiler.py          a door to internals.profiler
+    pairs.py             views between complex and real profiler.py         a door to internals.profiler
 
-How the real one differs: forward-mode differentiation, complex numbers, and batched gradients (vmap).
+How the real one differs: forward-mode differentiation and batched gradients (vmap).
 """
 
 from __future__ import annotations

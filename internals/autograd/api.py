@@ -134,6 +134,11 @@ def _make_grads(outputs: Sequence[Any], grads: list[Any]) -> list[Any]:
                 raise RuntimeError(
                     f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {t.shape}."
                 )
+            if g.is_complex() is not t.is_complex():
+                raise RuntimeError(
+                    "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
+                    f"grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a dtype of {t.dtype}."
+                )
             if g.dtype is not t.dtype:
                 g = ops.to_dtype(g, t.dtype, False, False, None)
             made.append(g if g.device is t.device else validated(g, t._geometry, i, None))

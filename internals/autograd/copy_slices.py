@@ -4,6 +4,8 @@ After `y[0:2].mul_(3)` the gradient of `y` is, outside the slice, what it was; i
 multiplication. So the node holds the node `fn` of the in-place operation, cuts the slice out of the gradient, lets `fn` work on
 it, and puts the result in its place.
 
+Where the base is complex and the view real, or the other way round, the slice is cut out of their real numbers (`pairs.py`).
+
 How the real one differs: views that strides cannot describe are replayed by functions (`view_fn`) there.
 """
 
@@ -14,6 +16,7 @@ from typing import Any
 
 from internals.core.tensor_impl import TensorImpl
 
+from . import pairs
 from .node import Edge, Node
 from .saved_variable import ERR_BACKWARD_TWICE
 
@@ -43,8 +46,13 @@ class CopySlices(Node):
         g, v = self.base_geometry, self.view_geometry
         result = grad.new_empty_strided(g.sizes, g.strides)
         result.copy_(grad)
-        piece = result.as_strided(v.sizes, v.strides, self.view_offset - self.base_offset)
-        fn_grads = [piece.clone()]
+        same = v.dtype is g.dtype
+        if same:
+            piece = result.as_strided(v.sizes, v.strides, self.view_offset - self.base_offset)
+            fn_grads = [piece.clone()]
+        else:
+            piece = pairs.part(result, self.base_offset, v, self.view_offset)
+            fn_grads = [pairs.of_kind(piece.clone(), v.dtype)]
         # The first edge of `fn` led to the old value of the slice, which now is part of the base's old value.
         first = self.fn.apply(fn_grads)
         if self.next_edges[0][0] is None:
@@ -52,7 +60,7 @@ class CopySlices(Node):
         if first[0] is None:
             piece.zero_()
         else:
-            piece.copy_(first[0])
+            piece.copy_(first[0] if same else pairs.numbers(first[0]))
         return (result, *first[1:])
 
     def release_variables(self) -> None:

@@ -253,7 +253,7 @@ def _wrap(node: BackwardNode, result: Any, number: int, args: tuple[Any, ...], r
         return result
     is_input = any(result is a for a in args)
     dirty = any(result is t for t in node._dirty)
-    silent = any(result is t for t in node._non_differentiable) or result._geometry.dtype.category != FLOATING
+    silent = any(result is t for t in node._non_differentiable) or result._geometry.dtype.category < FLOATING
     if dirty:
         return _wrap_dirty(node, result, number, records)
     meta: Any = result._autograd_meta

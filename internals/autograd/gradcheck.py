@@ -8,9 +8,12 @@ gives the same twice, it is linear in the incoming gradient (zero in, zero out),
 `gradgradcheck` does the same to the function "inputs and incoming gradients to gradients of the inputs", which is backward
 itself: so it checks the derivative of the derivative.
 
-How the real one differs: it also checks forward-mode derivatives, batched gradients (`vmap`), complex functions (one real part at
-a time), and sparse and MKL-DNN tensors, none of which exist here. Shape, dtype and device of a gradient it checks once more;
-our engine (and PyTorch's today) lets no wrong ones through.
+Complex numbers are pairs of real ones to it: a complex input is moved in both directions, and of a complex output the imaginary
+part is checked first, then the real part.
+
+How the real one differs: it also checks forward-mode derivatives, batched gradients (`vmap`), and sparse and MKL-DNN tensors,
+none of which exist here. Shape, dtype and device of a gradient it checks once more; our engine (and PyTorch's today) lets no
+wrong ones through.
 """
 
 from __future__ import annotations
@@ -52,13 +55,13 @@ def gradcheck(
     """Compare the gradients of `func` with finite differences, for every input that requires grad. True when they agree.
 
     `func` takes `inputs` (a tensor or a tuple) and returns a tensor or a tuple of them. Differences of `2 * eps` only tell
-    something in float64. `|analytical - numerical| <= atol + rtol * |numerical|` is asked for every element of every Jacobian;
-    two backward passes may differ by `nondet_tol`. `fast_mode` compares one random combination of each Jacobian's entries
-    instead, at the cost of a few calls. `check_grad_dtypes` and `masked` (for sparse tensors) have nothing to check here.
+    something in double precision. `|analytical - numerical| <= atol + rtol * |numerical|` is asked for every element of every
+    Jacobian; two backward passes may differ by `nondet_tol`. `fast_mode` compares one random combination of each Jacobian's
+    entries instead, at the cost of a few calls. `check_grad_dtypes` and `masked` (for sparse tensors) have nothing to check here.
 
     Raises GradcheckError at the first disagreement, or returns False if not `raise_exception`; ValueError when no input
     requires grad; RuntimeError for an input whose elements share memory; NotImplementedError for forward mode and batched
-    gradients. Warns about inputs that are not float64.
+    gradients. Warns about inputs of less than double precision.
     """
     if not (check_forward_ad or check_backward_ad):
         raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
@@ -71,12 +74,10 @@ def gradcheck(
     tensors = as_tuple(inputs)
     _check_inputs(tensors)
     try:
-        results = _floating(func(*tensors))
-        outputs = _differentiable(results)
-        if not outputs:
-            _expect_constant(func, tensors, eps)
-        compare = _compare_combinations if fast_mode else _compare_jacobians
-        compare(func, tensors, outputs, eps, atol, rtol, nondet_tol)
+        outputs = _differentiable(results := as_tuple(func(*tensors)))
+        parts = ("imag", "real") if any(_is_complex(o) for o in results) else ("",)
+        for part in parts:
+            _check_part(func, tensors, part, fast_mode, eps, atol, rtol, nondet_tol)
         wanted = [x for x in tensors if _wants_grad(x)]
         habits.is_linear(outputs, wanted, bool(masked))
         if check_undefined_grad:
@@ -109,8 +110,8 @@ def gradgradcheck(
 ) -> bool:
     """Check second derivatives: `gradcheck` of the function from inputs and `grad_outputs` to the gradients of the inputs.
 
-    `grad_outputs` are uniform random numbers in [-1, 1) that require grad when not given, non-contiguous ones with
-    `gen_non_contig_grad_outputs`. Everything else is as in `gradcheck`.
+    `grad_outputs` are uniform random numbers in [-1, 1) that require grad when not given (both parts of complex ones),
+    non-contiguous ones with `gen_non_contig_grad_outputs`. Everything else is as in `gradcheck`.
     """
     if not (check_fwd_over_rev or check_rev_over_rev):
         raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
@@ -144,6 +145,39 @@ def as_tuple(x: Any) -> tuple[Any, ...]:
     return tuple(x) if isinstance(x, (tuple, list)) else (x,)
 
 
+def _check_part(
+    func: Callable[..., Any],
+    inputs: tuple[Any, ...],
+    part: str,
+    fast: bool,
+    eps: float,
+    atol: float,
+    rtol: float,
+    tol: float,
+) -> None:
+    """Compare the derivatives of the outputs, of complex ones only those of one part, "imag" or "real"."""
+    run = _part_of(func, part) if part else func
+    outputs = _differentiable(run(*inputs))
+    if not outputs:
+        _expect_constant(run, inputs, eps)
+    try:
+        (_compare_combinations if fast else _compare_jacobians)(run, inputs, outputs, eps, atol, rtol, tol)
+    except _Mismatch as found:
+        whole = _differentiable(func(*inputs))[found.output]
+        name = "imaginary" if part == "imag" else part
+        where = f"While considering the {name} part of complex outputs only, " if _is_complex(whole) else ""
+        raise GradcheckError(f"{where}{found}") from None
+
+
+def _part_of(func: Callable[..., Any], part: str) -> Callable[..., tuple[Any, ...]]:
+    """`func`, but of its complex results only the part."""
+
+    def parts(*inputs: Any) -> tuple[Any, ...]:
+        return tuple(getattr(o, part) if _is_complex(o) else o for o in as_tuple(func(*inputs)))
+
+    return parts
+
+
 def _compare_jacobians(
     func: Callable[..., Any],
     inputs: tuple[Any, ...],
@@ -163,7 +197,7 @@ def _compare_jacobians(
             habits.same_twice(a, b, tol)
         for j, (a, columns) in enumerate(zip(analytical, measured)):
             if not _close(a, columns[i], atol, rtol):
-                raise GradcheckError(_mismatch(i, j, columns[i], a))
+                raise _Mismatch(i, j, columns[i], a)
 
 
 def _compare_combinations(
@@ -183,12 +217,19 @@ def _compare_combinations(
         rows, again = jacobians.row(output, wanted, v), jacobians.row(output, wanted, v)
         for j, (a, b, u) in enumerate(zip(rows, again, us)):
             habits.same_twice(a, b, tol)
-            analytical, numerical = a.dot(u), (measured[j][i] * v).sum()
-            if not _close(analytical, numerical, atol * float(u.sum()) * float(v.sum()), rtol):
+            analytical, numerical = _dot(a, u), (measured[j][i] * v).sum()
+            if not _close(analytical, numerical, atol * _sum(u) * _sum(v), rtol):
                 slow = jacobians.numerical(lambda: _differentiable(func(*inputs)), wanted[j], eps)[i]
-                raise GradcheckError(
-                    _mismatch(i, j, numerical, analytical) + _in_full(slow, output, wanted[j], atol, rtol)
-                )
+                raise _Mismatch(i, j, numerical, analytical, _in_full(slow, output, wanted[j], atol, rtol))
+
+
+def _dot(a: Any, u: Any) -> Any:
+    """The gradient along `u`; of a complex input both parts for themselves, as `jacobians.directional` measures it."""
+    return fn.complex(a.real.dot(u.real), a.imag.dot(u.imag)) if a.is_complex() else a.dot(u)
+
+
+def _sum(u: Any) -> float:
+    return float(u.real.sum() + u.imag.sum()) if u.is_complex() else float(u.sum())
 
 
 def _expect_constant(func: Callable[..., Any], inputs: tuple[Any, ...], eps: float) -> None:
@@ -203,7 +244,7 @@ def _expect_constant(func: Callable[..., Any], inputs: tuple[Any, ...], eps: flo
 def _check_inputs(inputs: Sequence[Any]) -> None:
     wanted = [(i, x) for i, x in enumerate(inputs) if _wants_grad(x)]
     for i, x in wanted:
-        if x.dtype is not dt.float64:
+        if x.dtype not in (dt.float64, dt.complex128):
             warnings.warn(
                 f"Input #{i} requires gradient and is not a double precision floating point or complex. "
                 "This check will likely fail if all the inputs are not of double precision floating point or complex. ",
@@ -221,11 +262,15 @@ def _check_inputs(inputs: Sequence[Any]) -> None:
         )
 
 
-def _mismatch(output: int, input: int, numerical: Any, analytical: Any) -> str:
-    return (
-        f"Jacobian mismatch for output {output} with respect to input {input},\n"
-        f"numerical:{numerical}\nanalytical:{analytical}\n"
-    )
+class _Mismatch(Exception):
+    """The Jacobian of `output` by an input is not the measured one."""
+
+    def __init__(self, output: int, input: int, numerical: Any, analytical: Any, more: str = "") -> None:
+        super().__init__(
+            f"Jacobian mismatch for output {output} with respect to input {input},\n"
+            f"numerical:{numerical}\nanalytical:{analytical}\n{more}"
+        )
+        self.output = output
 
 
 def _in_full(numerical: Any, output: Any, x: Any, atol: float, rtol: float) -> str:
@@ -252,16 +297,21 @@ def _close(a: Any, b: Any, atol: float, rtol: float) -> bool:
 def _random_like(output: Any, noncontiguous: bool) -> Any:
     """Numbers in [-1, 1) of the output's shape; non-contiguous: every second element of twice as many."""
     shape = (*output.shape, 2) if noncontiguous else output.shape
-    values = fn.rand(shape, dtype=output.dtype, device=output.device) * 2 - 1
+    middle = 1 + 1j if output.is_complex() else 1
+    values = fn.rand(shape, dtype=output.dtype, device=output.device) * 2 - middle
     return (values.select(-1, 0) if noncontiguous else values).detach().requires_grad_()
 
 
 def _floating(results: Any) -> tuple[Any, ...]:
-    return tuple(o for o in as_tuple(results) if isinstance(o, TensorImpl) and o.is_floating_point())
+    return tuple(o for o in as_tuple(results) if isinstance(o, TensorImpl) and (o.is_floating_point() or o.is_complex()))
 
 
 def _differentiable(results: Any) -> tuple[Any, ...]:
     return tuple(o for o in as_tuple(results) if isinstance(o, TensorImpl) and o.requires_grad)
+
+
+def _is_complex(x: Any) -> bool:
+    return isinstance(x, TensorImpl) and x.is_complex()
 
 
 def _wants_grad(x: Any) -> bool:

@@ -78,8 +78,6 @@ def set_history(t: Any, node: Node, output_nr: int = 0) -> Any:
     if g.dtype.category < FLOATING:
         node.input_metadata += (None,)
         return t
-    if g.dtype.category > FLOATING:
-        raise _complex_error()
     t._geometry = g.with_grad or requiring_grad(g)
     meta = t._autograd_meta
     if meta is None:
@@ -138,8 +136,6 @@ def rebase_history(t: Any, node: Node) -> None:
     """`t` was written to by the operation of `node`: its history begins there now, and that of its base if it is a view."""
     meta = autograd_meta(t)
     g = t._geometry
-    if g.dtype.category > FLOATING:
-        raise _complex_error()
     node.input_metadata = (g.without_grad,)
     base = meta.base
     if base is None:
@@ -196,17 +192,25 @@ def _refresh_view(t: Any, meta: Any) -> None:
     base = meta.base
     if base._geometry.keys & AUTOGRAD_MASK:
         _check_view(meta, "its base or another view of its base has been")
-        from internals._generated.autograd_nodes import AsStridedBackward0
+        from . import pairs
 
-        g, below = t._geometry, base._geometry
-        node = AsStridedBackward0()
-        node.next_edges, node.input_metadata = (gradient_edge(base),), (g.without_grad,)
-        node._saved_self_shape, node._saved_self_stride = below.sizes, below.strides
-        node._saved_self_storage_offset = base._offset
-        node._saved_size, node._saved_stride, node._saved_storage_offset = g.sizes, g.strides, t._offset
-        _move_retain_grad(meta, node)
-        meta.edge = (node, 0)
+        edge = _strided_look(t, base) if t.dtype is base.dtype else pairs.edge_through(base, t)
+        _move_retain_grad(meta, edge[0])
+        meta.edge = edge
     meta.attr_version = version
+
+
+def _strided_look(t: Any, base: Any) -> Edge:
+    """The way from the view `t` back to its base, through strides."""
+    from internals._generated.autograd_nodes import AsStridedBackward0
+
+    g, below = t._geometry, base._geometry
+    node = AsStridedBackward0()
+    node.next_edges, node.input_metadata = (gradient_edge(base),), (g.without_grad,)
+    node._saved_self_shape, node._saved_self_stride = below.sizes, below.strides
+    node._saved_self_storage_offset = base._offset
+    node._saved_size, node._saved_stride, node._saved_storage_offset = g.sizes, g.strides, t._offset
+    return node, 0
 
 
 def _move_retain_grad(meta: AutogradMeta, node: Node) -> None:
@@ -222,13 +226,11 @@ def _tell_views(base: Any) -> None:
     counter = base._version_counter
     if counter is None or sys.getrefcount(counter) <= 3:  # base, this variable, the call: nobody else
         return
+    from . import pairs
+
     for t in gc.get_referrers(counter):
-        if isinstance(t, TensorImpl) and t is not base and t._base is base and t._geometry.dtype.category == FLOATING:
+        if isinstance(t, TensorImpl) and t is not base and t._base is base and pairs.are_kin(t.dtype, base.dtype):
             t._geometry = requiring_grad(t._geometry)
-
-
-def _complex_error() -> RuntimeError:
-    return RuntimeError("complex results have no gradient here: autograd is for real numbers only")
 
 
 _AMBIGUOUS = (

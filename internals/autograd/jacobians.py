@@ -3,7 +3,10 @@
 As there, a Jacobian has a row for each element of the input and a column for each element of the output: entry [i, j] is
 the derivative of output element j by input element i, so it is the transpose of the textbook's.
 
-How the real one differs: the same algorithm, also for complex, sparse and MKL-DNN tensors.
+Outputs are real. A complex input x + iy is moved in both directions, and has the entries dL/dx + i dL/dy, which is what backward
+computes (`formulas/complex.py`).
+
+How the real one differs: the same algorithm, also for sparse and MKL-DNN tensors.
 """
 
 from __future__ import annotations
@@ -28,15 +31,21 @@ def numerical(outputs: Outputs, x: Any, eps: float) -> list[Any]:
     rows: list[list[Any]] = []
     for index in product(*map(range, x.shape)):
         element = data[index]
-        rows.append(_difference(outputs, element, fn.full_like(element, eps), eps, f"on index {index} "))
+        steps = [fn.full_like(element, unit * eps) for unit in ((1, 1j) if x.is_complex() else (1,))]
+        rows.append(_derivative(outputs, element, steps, eps, f"on index {index} "))
     if not rows:
-        return [o.new_zeros((0, o.numel())) for o in outputs()]
+        kind = x.dtype if x.is_complex() else None
+        return [o.new_zeros((0, o.numel()), dtype=kind) for o in outputs()]
     return [fn.stack(column) for column in zip(*rows)]
 
 
 def directional(outputs: Outputs, x: Any, u: Any, eps: float) -> list[Any]:
-    """The derivative of each of `outputs()` when `x` moves in the direction `u` (as many numbers as `x` has elements)."""
-    return _difference(outputs, x.data, (u * eps).reshape(x.shape), eps)
+    """The derivative of each of `outputs()` when `x` moves in the direction `u` (as many numbers as `x` has elements).
+
+    A complex `x` moves along the real parts of `u`, then along the imaginary ones.
+    """
+    steps = [u.real * eps, u.imag * 1j * eps] if x.is_complex() else [u * eps]
+    return _derivative(outputs, x.data, [s.reshape(x.shape) for s in steps], eps)
 
 
 def analytical(output: Any, inputs: Sequence[Any]) -> list[Any]:
@@ -56,14 +65,23 @@ def row(output: Any, inputs: Sequence[Any], v: Any) -> list[Any]:
 
 
 def random_units(*groups: Sequence[Any]) -> list[list[Any]]:
-    """For each tensor a random vector of length 1 with as many entries, none negative. The user's random stream is left alone."""
+    """For each tensor a random vector of length 1 with as many entries, none negative; the user's random stream is left alone.
+
+    For a complex tensor two such vectors, as real and imaginary part.
+    """
     generator = Generator()
 
     def unit(t: Any) -> Any:
-        v = fn.rand(t.numel(), generator=generator, dtype=t.dtype, device=t.device)
+        v = fn.rand(t.numel(), generator=generator, dtype=t.dtype.to_real(), device=t.device)
         return v / v.norm()
 
-    return [[unit(t) for t in group] for group in groups]
+    return [[fn.complex(unit(t), unit(t)) if t.is_complex() else unit(t) for t in group] for group in groups]
+
+
+def _derivative(outputs: Outputs, data: Any, steps: list[Any], eps: float, where: str = "") -> list[Any]:
+    """By the real part of `data`, and, when there are two steps, plus i times that by the imaginary part."""
+    found = [_difference(outputs, data, step, eps, where) for step in steps]
+    return found[0] if len(found) == 1 else [along + across * 1j for along, across in zip(*found)]
 
 
 def _difference(outputs: Outputs, data: Any, step: Any, eps: float, where: str = "") -> list[Any]:

@@ -39,7 +39,7 @@ def copy_(op: OperatorHandle, keys: int, self: Any, src: Any, non_blocking: bool
     check_inplace(self)
     node = CopyBackwards()
     node.device = src.device
-    node.next_edges = gradient_edge(self), gradient_edge(src) if src._geometry.dtype.category == FLOATING else NO_EDGE
+    node.next_edges = gradient_edge(self), gradient_edge(src) if src._geometry.dtype.category >= FLOATING else NO_EDGE
     _below(op, keys, self, src, non_blocking)
     rebase_history(self, node)
     return self

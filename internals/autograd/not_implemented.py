@@ -47,7 +47,7 @@ def warn_in_backward(op: OperatorHandle, keys: int, *args: Any) -> Any:
         number = 0
         for returned, value in zip(op.schema.returns, [result] if len(op.schema.returns) == 1 else result or ()):
             for t in _tensors([value]):
-                if t._geometry.dtype.category == FLOATING and t.requires_grad:
+                if t._geometry.dtype.category >= FLOATING and t.requires_grad:
                     t.register_hook(lambda grad: _warn(op.name))  # type: ignore[attr-defined]
                 elif not returned.alias.endswith("!"):
                     set_history(t, node, number)

@@ -1,9 +1,10 @@
 """Is this gradient one for that tensor? (`validate_outputs` in `torch/csrc/autograd/engine.cpp`)
 
 A formula need not care about broadcasting or dtypes: a gradient of the broadcast shape is summed to the shape of the input, one
-of another dtype is cast. What cannot be made to fit is an error that names the node.
+of another dtype is cast; of a complex gradient for a real input the real part is what counts (`autograd/formulas/complex.py`).
+What cannot be made to fit is an error that names the node.
 
-How the real one differs: it knows sparse, nested and complex gradients.
+How the real one differs: it knows sparse and nested gradients.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ def validated(grad: Any, expected: Geometry | None, index: int, node: Any) -> An
             raise RuntimeError(
                 f"{_who(node)}invalid gradient at index {index} - expected dtype {expected.dtype} but got {g.dtype}"
             )
+        if g.dtype.category > expected.dtype.category:
+            grad = ops.real(grad)
         grad = grad.to(expected.dtype)
     if g.device is not expected.device:
         if g.sizes:

@@ -202,8 +202,7 @@ class TensorImpl:
     def requires_grad_(self: _T, requires_grad: bool = True) -> _T:
         """Mark the tensor as one whose gradient is wanted.
 
-        Raises RuntimeError for integral, bool and complex tensors (complex gradients are left out of this project), and for
-        switching it off on a tensor that was computed from others.
+        Raises RuntimeError for integral and bool tensors, and for switching it off on a tensor that was computed from others.
         """
         g = self._geometry
         if self._autograd_meta is not None and self._autograd_meta.edge is not None:
@@ -216,8 +215,6 @@ class TensorImpl:
         if not requires_grad:
             self._geometry = g.without_grad
             return self
-        if g.dtype.category == dt.COMPLEX:
-            raise RuntimeError("complex tensors cannot require gradients here: autograd is for real numbers only")
         if g.dtype.category < dt.FLOATING:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if self.is_inference() and not is_inference_mode_enabled():

@@ -3,7 +3,9 @@
 A complex element is two floats side by side, so `view_as_real` is a view with one more dimension, of size 2 and stride 1, and
 `real` and `imag` are what `select` finds there: writing to them writes to the complex tensor.
 
-How the real one differs: `conj` is a view too, with a bit that makes readers conjugate; here it computes.
+How the real one differs: `conj` is a view too, with a bit that makes readers conjugate, and the imaginary part of that is a
+view with a bit that makes readers negate; `resolve_conj` and `resolve_neg` compute what was put off. Here it is computed at
+once, so that `is_conj` and `is_neg` are always false, and writing to a conjugate leaves the original alone.
 """
 
 from __future__ import annotations
@@ -13,10 +15,17 @@ from typing import Any
 import numpy as np
 
 from internals._generated import ops
+from internals.aten.dtype_checks import not_implemented
+from internals.aten.short_way import unary
+from internals.aten.tensor_iterator import TensorIterator
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.geometry import geometry
-from internals.core.tensor_impl import TensorImpl, array, empty_contiguous, make
+from internals.core.tensor_impl import TensorImpl, make
+
+from . import linear_algebra
+from . import special_functions as special
+from .pointwise_unary import sign
 
 _COMPLEX = {dt.float32: dt.complex64, dt.float64: dt.complex128}
 
@@ -64,25 +73,85 @@ def imag(self: Any) -> Any:
     return ops.select_int(ops.view_as_real(self), -1, 1)
 
 
+def complex(real: TensorImpl, imag: TensorImpl, out: Any = None) -> Any:
+    """real + i imag, of float32 or float64. Raises RuntimeError for other dtypes, two different ones, and an `out` of another."""
+    return _put_together("complex_cpu", _pair, real, imag, out)
+
+
+def polar(abs: TensorImpl, angle: TensorImpl, out: Any = None) -> Any:
+    """The number at the distance `abs` from 0, in the direction `angle`. Raises as `complex` does."""
+    return _put_together("polar_cpu", _point, abs, angle, out)
+
+
 def conj(self: Any) -> Any:
     """The complex conjugate; a real tensor itself."""
-    return ops.conj_physical(self) if self.is_complex() else self
+    return ops._conj(self) if self.is_complex() else self
 
 
-def conj_physical(self: TensorImpl) -> Any:
-    """The complex conjugate, computed; a copy of a real tensor."""
-    t = empty_contiguous(self.shape, self.dtype)
-    np.copyto(array(t), array(self).conj() if self.is_complex() else array(self))
-    return t
+def _conj(self: TensorImpl) -> Any:
+    """The complex conjugate of a complex tensor, computed."""
+    return unary(np.conjugate, self, None, "same")
+
+
+def conj_physical(self: Any) -> Any:
+    """The complex conjugate; a real tensor itself."""
+    return ops._conj_physical(self) if self.is_complex() else self
+
+
+def _conj_physical(self: TensorImpl, out: Any = None) -> Any:
+    """The complex conjugate, a copy of a real tensor."""
+    return TensorIterator((self,), out, "same").run(np.conjugate if self.is_complex() else special.copy)
+
+
+def conj_physical_out(self: TensorImpl, out: TensorImpl) -> Any:
+    return _conj_physical(self, out)
+
+
+def conj_physical_(self: TensorImpl) -> Any:
+    """Conjugate in place; nothing to do for a real tensor."""
+    return _conj_physical(self, self) if self.is_complex() else self
+
+
+def resolve(self: Any) -> Any:
+    """The tensor itself: conjugates and negatives are always computed."""
+    return self
+
+
+def never(self: Any) -> bool:
+    """False: no tensor is waiting to be conjugated or negated."""
+    return False
+
+
+def angle(self: TensorImpl, out: Any = None) -> Any:
+    """The direction in which a number lies from 0, in -pi...pi: 0 or pi for a real one. A real tensor; NaN stays NaN."""
+    if self.is_complex():
+        result = self.dtype.to_real() if out is None or not out.is_complex() else None
+        return TensorIterator((self,), out, "common", result).run(_direction)
+    return TensorIterator((self,), out, "float").run(_half_turns)
+
+
+def sgn(self: TensorImpl, out: Any = None) -> Any:
+    """z / |z|, and 0 at 0: the sign of a real number, the direction of a complex one as a number of length 1."""
+    return TensorIterator((self,), out, "same").run(np.sign) if self.is_complex() else sign(self, out)
+
+
+def isreal(self: Any) -> Any:
+    """Which elements have no imaginary part."""
+    if self.is_complex():
+        return ops.eq_Scalar(ops.imag(self), 0)
+    return ops.ones_like(self, dt.bool_, None, None, None, None)
+
+
+def vdot(self: TensorImpl, other: TensorImpl, out: Any = None) -> Any:
+    """The sum of the products of two vectors, the first of them conjugated; a 0-d tensor."""
+    return linear_algebra.dot(_conj(self) if self.is_complex() else self, other, out)
 
 
 def adjoint(self: Any) -> Any:
     """The last two dimensions transposed, and conjugated. Raises RuntimeError for a vector."""
     if self.dim() == 1:
         raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.")
-    if self.dim() == 0:
-        return conj(self)
-    return conj(self.transpose(-2, -1))
+    return conj(self.transpose(-2, -1)) if self.dim() else conj(self)
 
 
 def matrix_H(self: Any) -> Any:
@@ -92,7 +161,45 @@ def matrix_H(self: Any) -> Any:
             f"tensor.H is only supported on matrices (2-D tensors). Got {self.dim()}-D tensor."
             + (" For batches of matrices, consider using tensor.mH" if self.dim() > 2 else "")
         )
-    return adjoint(self) if self.dim() else conj(self)
+    return adjoint(self)
+
+
+def _put_together(name: str, loop: Any, a: TensorImpl, b: TensorImpl, out: Any) -> Any:
+    """A complex tensor from two real ones of one dtype."""
+    kinds = [SCALAR_TYPE_NAME[t.dtype] for t in (a, b)]
+    if not (a.is_floating_point() and b.is_floating_point()):
+        raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {kinds[0]} and {kinds[1]}")
+    if a.dtype is not b.dtype:
+        raise RuntimeError(
+            f"Expected object of scalar type {kinds[0]} but got scalar type {kinds[1]} for second argument"
+        )
+    if a.dtype not in _COMPLEX:
+        raise not_implemented(name, a.dtype)
+    result = _COMPLEX[a.dtype]
+    if out is not None and out.dtype is not result:
+        raise RuntimeError(
+            f"Expected object of scalar type {SCALAR_TYPE_NAME[result]} but got scalar type {SCALAR_TYPE_NAME[out.dtype]} for "
+            "argument 'out'"
+        )
+    return TensorIterator((a, b), out, "common", result).run(loop)
+
+
+def _pair(real: Any, imag: Any, out: Any) -> None:
+    out.real, out.imag = real, imag
+
+
+def _point(distance: Any, direction: Any, out: Any) -> None:
+    np.multiply(distance, np.cos(direction), out=out.real)
+    np.multiply(distance, np.sin(direction), out=out.imag)
+
+
+def _direction(a: Any, out: Any) -> None:
+    np.copyto(out, np.arctan2(a.imag, a.real))
+
+
+def _half_turns(a: Any, out: Any) -> None:
+    """pi below 0, 0 above: also at -0, unlike numpy's angle."""
+    np.copyto(out, np.where(np.isnan(a), a, np.where(a < 0, np.pi, 0)), casting="same_kind")
 
 
 def _retyped(t: TensorImpl, sizes: Any, strides: Any, kind: dt.dtype) -> Any:

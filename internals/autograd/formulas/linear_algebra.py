@@ -1,10 +1,11 @@
 """Gradients of matrix products (`torch/csrc/autograd/FunctionsManual.cpp`: `mm_mat1_backward`, `mm_mat2_backward`).
 
-For C = A B the gradients are dA = dC Bᵀ and dB = Aᵀ dC: products again, of the same cost each as the one going forward. That is
+For C = A B the gradients are dA = dC Bᴴ and dB = Aᴴ dC (the transpose, for complex numbers conjugated): products again, of the
+same cost each as the one going forward. That is
 most of the work of training a network, so its layout matters: where B is the transpose of a weight matrix, as in `linear`, dB is
 computed as the transpose of dCᵀ A, and the weight finds its gradient laid out in memory as itself.
 
-How the real one differs: it does the same, for sparse matrices too, and conjugates for complex ones.
+How the real one differs: it does the same, for sparse matrices too.
 """
 
 from __future__ import annotations
@@ -17,42 +18,38 @@ from internals.aten.native.views import t
 from internals.core.grad_mode import is_grad_enabled
 from internals.core.hot import hot
 
+from .complex import conj
+from .pointwise import maybe_multiply
+
 
 def mm_mat1_backward(grad: Any, mat2: Any, sizes: Sequence[int], strides: Sequence[int], alpha: Any = 1) -> Any:
-    """alpha * grad @ mat2ᵀ, column-major if `mat1`, of the given sizes and strides, was."""
+    """alpha * grad @ mat2ᴴ, column-major if `mat1`, of the given sizes and strides, was."""
     if strides[0] == 1 and strides[1] == sizes[0]:
-        result = _t(ops.mm(mat2, _t(grad)))
+        result = _t(ops.mm(conj(mat2), _t(grad)))
     else:
-        result = ops.mm(grad, _t(mat2))
-    return result if alpha == 1 else result * alpha
+        result = ops.mm(grad, conj(_t(mat2)))
+    return maybe_multiply(result, alpha)
 
 
 def mm_mat2_backward(grad: Any, mat1: Any, sizes: Sequence[int], strides: Sequence[int], alpha: Any = 1) -> Any:
-    """alpha * mat1ᵀ @ grad, column-major if `mat2`, of the given sizes and strides, was."""
+    """alpha * mat1ᴴ @ grad, column-major if `mat2`, of the given sizes and strides, was."""
     if strides[0] == 1 and strides[1] == sizes[0]:
-        result = _t(ops.mm(_t(grad), mat1))
+        result = _t(ops.mm(_t(grad), conj(mat1)))
     else:
-        result = ops.mm(_t(mat1), grad)
-    return result if alpha == 1 else result * alpha
+        result = ops.mm(conj(_t(mat1)), grad)
+    return maybe_multiply(result, alpha)
 
 
 def bmm_mat1_backward(grad: Any, mat2: Any, alpha: Any = 1) -> Any:
-    """alpha * grad @ mat2ᵀ, batch by batch."""
-    result = ops.bmm(grad, ops.transpose_int(mat2, 1, 2))
-    return result if alpha == 1 else result * alpha
+    """alpha * grad @ mat2ᴴ, batch by batch."""
+    return maybe_multiply(ops.bmm(grad, conj(ops.transpose_int(mat2, 1, 2))), alpha)
 
 
 def bmm_mat2_backward(grad: Any, mat1: Any, alpha: Any = 1) -> Any:
-    """alpha * mat1ᵀ @ grad, batch by batch."""
-    result = ops.bmm(ops.transpose_int(mat1, 1, 2), grad)
-    return result if alpha == 1 else result * alpha
+    """alpha * mat1ᴴ @ grad, batch by batch."""
+    return maybe_multiply(ops.bmm(conj(ops.transpose_int(mat1, 1, 2)), grad), alpha)
 
 
 def _t(matrix: Any) -> Any:
     """`matrix.t()`. Where nothing is recorded and nobody is watching, without what ties a view to its base."""
     return ops.t(matrix) if hot.off or is_grad_enabled() else t(matrix)
-
-
-def maybe_multiply(t: Any, s: Any) -> Any:
-    """t * s, or `t` itself when `s` is 1."""
-    return t if s == 1 else t * s

@@ -1,10 +1,10 @@
 """Gradients of norms and of logsumexp (`torch/csrc/autograd/FunctionsManual.cpp`: `norm_backward`).
 
-The derivative of (Σ|x|^p)^(1/p) with respect to an x is sign(x) (|x| / norm)^(p-1). For some p that is not everywhere defined,
-and a choice has to be made: 0 where the norm is 0, 0 at x = 0 for p <= 1; the elements that attain the maximum (or minimum) share
-evenly when p is infinite; the 0-norm counts, so it has no gradient at all (None).
+The derivative of (Σ|x|^p)^(1/p) with respect to an x is sgn(x) (|x| / norm)^(p-1), for complex numbers too. For some p that is
+not everywhere defined, and a choice has to be made: 0 where the norm is 0, 0 at x = 0 for p <= 1; the elements that attain the
+maximum (or minimum) share evenly when p is infinite; the 0-norm counts, so it has no gradient at all (None).
 
-How the real one differs: the same formulas, for complex numbers too.
+How the real one differs: the same formulas.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from math import isinf
 from typing import Any
 
+from .complex import conj
 from .reductions import unsqueeze_multiple
 
 
@@ -25,18 +26,18 @@ def norm_backward(grad: Any, self: Any, p: Any, norm: Any, dim: Sequence[int] | 
         grad = unsqueeze_multiple(grad, dim, self.dim())
         norm = unsqueeze_multiple(norm, dim, self.dim())
     if p == 1:
-        return self.sign() * grad
+        return self.sgn() * grad
     if p == 2:
         return grad * _zero_where(self / norm, norm)
     if isinf(p):
         size = self.abs()
         mask = (size == norm).logical_or(size != size)
-        return self.sign() * (grad / mask.sum(dim, True) * mask)
+        return self.sgn() * (grad / mask.sum(dim, True) * mask)
     if p < 1:
-        return self.sign() * _zero_where(self.abs().pow(p - 1), self) * grad * norm.pow(1 - p)
+        return self.sgn() * _zero_where(self.abs().pow(p - 1), self) * grad * norm.pow(1 - p)
     scale = _zero_where(grad / norm.pow(p - 1), norm)
     if p < 2:
-        return self.sign() * self.abs().pow(p - 1) * scale
+        return self.sgn() * self.abs().pow(p - 1) * scale
     return self * self.abs().pow(p - 2) * scale
 
 
@@ -45,7 +46,7 @@ def logsumexp_backward(grad: Any, self: Any, result: Any, dim: Sequence[int], ke
     if not keepdim:
         grad = unsqueeze_multiple(grad, dim, self.dim())
         result = unsqueeze_multiple(result, dim, self.dim())
-    return grad * (self - result).exp()
+    return grad * conj((self - result).exp())
 
 
 def _zero_where(t: Any, zero: Any) -> Any:

@@ -7,12 +7,12 @@ it between equal operands, `pow` is 0 at 0**0.
 
 Operands may have been broadcast; the engine sums what belongs to one element.
 
-How the real one differs: it conjugates for complex numbers throughout; and `tanh_backward`, `sigmoid_backward` are operators
-with a derivative of their own, which here follows from the formula.
+How the real one differs: it takes the real part of a complex gradient itself (`handle_r_to_c`); here the engine does.
 """
 
 from __future__ import annotations
 
+import cmath
 import math
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -20,10 +20,12 @@ from typing import Any, NoReturn
 from internals._generated import ops
 from internals._generated.functions import where, zeros_like
 
+from .complex import conj
+
 
 def maybe_multiply(grad: Any, factor: Any) -> Any:
-    """`grad * factor`, without the work when the factor is 1."""
-    return grad if factor == 1 else grad * factor
+    """The gradient of something that was multiplied by the number `factor`: no work when that is 1."""
+    return grad if factor == 1 else grad * conj(factor)
 
 
 def dropout_scale(p: float, train: bool | None) -> float:
@@ -33,36 +35,51 @@ def dropout_scale(p: float, train: bool | None) -> float:
 
 def div_self_backward(grad: Any, other: Any, rounding_mode: str | None) -> Any:
     """A quotient that is rounded is constant between its jumps."""
-    return grad / other if rounding_mode is None else zeros_like(grad)
+    return grad / conj(other) if rounding_mode is None else zeros_like(grad)
 
 
 def div_other_backward(grad: Any, self: Any, other: Any, rounding_mode: str | None = None) -> Any:
     """-grad · self / other²; dividing twice does not overflow where squaring would."""
-    return -grad * ((self / other) / other) if rounding_mode is None else zeros_like(grad)
+    return -grad * conj((self / other) / other) if rounding_mode is None else zeros_like(grad)
 
 
-def pow_backward(grad: Any, self: Any, exponent: float) -> Any:
+def pow_backward(grad: Any, self: Any, exponent: complex) -> Any:
     """With a number for the exponent. x**0 is 1 everywhere, also at 0: its gradient is 0."""
     if exponent == 0:
         return zeros_like(grad)
     if exponent == 2:
-        return grad * (2 * self)
-    return grad * (exponent * self.pow(float(exponent) - 1))
+        return grad * conj(2 * self)
+    power = exponent if isinstance(exponent, complex) else float(exponent)
+    return grad * conj(exponent * self.pow(power - 1))
 
 
 def pow_backward_self(grad: Any, self: Any, exponent: Any) -> Any:
     """The same with a tensor for the exponent."""
-    return (grad * (exponent * self.pow(exponent - 1))).masked_fill(exponent == 0, 0)
+    return (grad * conj(exponent * self.pow(exponent - 1))).masked_fill(exponent == 0, 0)
 
 
 def pow_backward_exponent(grad: Any, self: Any, exponent: Any, result: Any) -> Any:
     """grad · self**exponent · log(self). At 0 the power is 0 for all positive exponents: the gradient is 0, not 0 · -inf."""
-    if isinstance(self, (int, float)):
+    if isinstance(self, (int, float, complex)):
         if self == 0:
-            return grad * where(exponent >= 0, 0.0, -math.inf)
-        return grad * (result * (math.log(self) if self > 0 else math.nan))
-    slope = result * self.to(result.dtype).log()
-    return grad * where((self == 0).logical_and(exponent >= 0), 0, slope)
+            return grad * where(_not_negative(exponent), 0.0, -math.inf)
+        return grad * conj(result * _log(self, exponent.is_complex()))
+    slope = conj(result * self.to(result.dtype).log())
+    return grad * where((self == 0).logical_and(_not_negative(exponent)), 0, slope)
+
+
+def _not_negative(exponent: Any) -> Any:
+    """Where 0 to this power is 0 or 1."""
+    if exponent.is_complex():
+        return (exponent.imag == 0).logical_and(exponent.real >= 0)
+    return exponent >= 0
+
+
+def _log(number: Any, among_complex: bool) -> Any:
+    """The logarithm of a number; of a negative one a complex number, or NaN where all are real."""
+    if isinstance(number, complex) or (among_complex and number < 0):
+        return cmath.log(number)
+    return math.log(number) if number > 0 else math.nan
 
 
 def atan2_backward(grad: Any, self: Any, other: Any, wanted: Sequence[bool]) -> tuple[Any, Any]:
