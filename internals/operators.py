@@ -1,4 +1,4 @@
-"""Python operators whose tensor stands on the right: `2 - t`, `2 / t`, `2 ** t`, `5 // t`, `5 % t` (`torch/_tensor.py`).
+"""Python operators whose tensor stands on the right: `2 - t`, `2 / t`, `2 ** t`, `5 // t`, `5 % t`, `1 << t` (`torch/_tensor.py`).
 
 Those that do not care about the order (`2 + t`, `2 * t`, `2 & t`) are generated with the methods.
 
@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from internals import functional
-from internals._generated import ops
+from internals import functional_linalg
+from internals._generated import functions, ops
 from internals.aten.tensor_iterator import number
-from internals.core.dtype import INTEGRAL, bool_, dtype
+from internals.core.dtype import INTEGRAL, dtype
 from internals.core.promotion import result_type
 from internals.core.tensor_impl import TensorImpl, from_array
 
@@ -44,10 +44,11 @@ class Operators:
     def __rmod__(self, other: Any) -> Any:
         return ops.remainder_Scalar_Tensor(_number(other), self) if isinstance(other, _OPERANDS) else NotImplemented
 
-    def __pos__(self: Any) -> Any:
-        if self.dtype is bool_:
-            raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
-        return self
+    def __rlshift__(self, other: Any) -> Any:
+        return functions.bitwise_left_shift(_number(other), self) if isinstance(other, _OPERANDS) else NotImplemented
+
+    def __rrshift__(self, other: Any) -> Any:
+        return functions.bitwise_right_shift(_number(other), self) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __invert__(self: Any) -> Any:
         if self.dtype.category > INTEGRAL:
@@ -58,7 +59,7 @@ class Operators:
         self, p: float | str | None = "fro", dim: Any = None, keepdim: bool = False, dtype: dtype | None = None
     ) -> Any:
         """See `internals.norm`."""
-        return functional.norm(self, p, dim, keepdim, dtype=dtype)
+        return functional_linalg.norm(self, p, dim, keepdim, dtype=dtype)
 
 
 def _number(x: Any) -> Any:

@@ -6,6 +6,9 @@ Operators that are others by a second name.
 # ruff: noqa
 from internals._generated import ops
 
+def mH(self):
+    return ops.adjoint(self)
+
 def matrix_power(self, n):
     return ops.linalg_matrix_power(self, n)
 

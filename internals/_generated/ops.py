@@ -176,6 +176,12 @@ def adjoint(self, _table=adjoint_op.table):
         return adjoint_op(self)
     return _table[self._geometry.keys](self)
 
+mH_op = define('mH(Tensor(a) self) -> Tensor(a)', CompositeImplicitAutograd='_generated.aliases.mH')
+def mH(self, _table=mH_op.table):
+    if hot.off:
+        return mH_op(self)
+    return _table[self._geometry.keys](self)
+
 matrix_H_op = define('matrix_H(Tensor(a) self) -> Tensor(a)', CompositeImplicitAutograd='complex.matrix_H')
 def matrix_H(self, _table=matrix_H_op.table):
     if hot.off:

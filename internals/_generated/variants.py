@@ -129,25 +129,25 @@ def linspace_out(start, end, steps, dtype, layout, device, pin_memory, out):
     return factories.linspace(start, end, steps, dtype, layout, device, pin_memory, out=out)
 
 def linspace_Tensor_Tensor_out(start, end, steps, dtype, layout, device, pin_memory, out):
-    return fill_out(out, ranges.linspace_of_tensors(start, end, steps, dtype or out.dtype, layout, device, pin_memory))
+    return ranges.linspace_of_tensors(start, end, steps, dtype, layout, device, pin_memory, out=out)
 
 def linspace_Tensor_Scalar_out(start, end, steps, dtype, layout, device, pin_memory, out):
-    return fill_out(out, ranges.linspace_of_tensors(start, end, steps, dtype or out.dtype, layout, device, pin_memory))
+    return ranges.linspace_of_tensors(start, end, steps, dtype, layout, device, pin_memory, out=out)
 
 def linspace_Scalar_Tensor_out(start, end, steps, dtype, layout, device, pin_memory, out):
-    return fill_out(out, ranges.linspace_of_tensors(start, end, steps, dtype or out.dtype, layout, device, pin_memory))
+    return ranges.linspace_of_tensors(start, end, steps, dtype, layout, device, pin_memory, out=out)
 
 def logspace_out(start, end, steps, base, dtype, layout, device, pin_memory, out):
     return ranges.logspace(start, end, steps, base, dtype, layout, device, pin_memory, out=out)
 
 def logspace_Tensor_Tensor_out(start, end, steps, base, dtype, layout, device, pin_memory, out):
-    return fill_out(out, ranges.logspace_of_tensors(start, end, steps, base, dtype or out.dtype, layout, device, pin_memory))
+    return ranges.logspace_of_tensors(start, end, steps, base, dtype, layout, device, pin_memory, out=out)
 
 def logspace_Tensor_Scalar_out(start, end, steps, base, dtype, layout, device, pin_memory, out):
-    return fill_out(out, ranges.logspace_of_tensors(start, end, steps, base, dtype or out.dtype, layout, device, pin_memory))
+    return ranges.logspace_of_tensors(start, end, steps, base, dtype, layout, device, pin_memory, out=out)
 
 def logspace_Scalar_Tensor_out(start, end, steps, base, dtype, layout, device, pin_memory, out):
-    return fill_out(out, ranges.logspace_of_tensors(start, end, steps, base, dtype or out.dtype, layout, device, pin_memory))
+    return ranges.logspace_of_tensors(start, end, steps, base, dtype, layout, device, pin_memory, out=out)
 
 def range_out(start, end, step, dtype, layout, device, pin_memory, out):
     return fill_out(out, ranges.range_step(start, end, step, dtype or out.dtype, layout, device, pin_memory))
@@ -315,7 +315,7 @@ def qr_Q(self, some, Q, R):
     return write_exact_outs((Q, R), ops.qr(self, some))
 
 def geqrf_a(self, a, tau):
-    return write_exact_outs((a, tau), linalg_qr.geqrf(self))
+    return write_outs((a, tau), linalg_qr.geqrf(self))
 
 def linalg_householder_product_out(input, tau, out):
     return write_out(out, linalg_reflections.linalg_householder_product(input, tau))
@@ -537,7 +537,7 @@ def take_out(self, index, out):
     return index_writes.take(self, index, out=out)
 
 def take_along_dim_out(self, indices, dim, out):
-    return write_out(out, ops.take_along_dim(self, indices, dim))
+    return write_exact_out(out, ops.take_along_dim(self, indices, dim))
 
 def select_scatter_out(self, src, dim, index, out):
     return write_exact_out(out, view_scatters.select_scatter(self, src, dim, index))

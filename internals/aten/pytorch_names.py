@@ -12,6 +12,8 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+from internals.core.dispatcher import dispatcher
+
 LIST = Path(__file__).with_name("pytorch_names.txt")
 PAGE, NOTEBOOK = "docs/operators.md", "notebooks/06_aten_dispatcher_codegen.ipynb, \"An operator for everybody\""
 
@@ -30,8 +32,8 @@ def is_pytorchs(name: str) -> bool:
 
 
 def advice(name: str) -> str:
-    """What to say of an operator of PyTorch that is not here; "" for a name that PyTorch has no operator of."""
-    if not is_pytorchs(name):
+    """What to say of an operator of PyTorch that is not here; "" for a name that PyTorch has no operator of, or that is here."""
+    if not is_pytorchs(name) or any(n.partition(".")[0] == f"aten::{name}" for n in dispatcher.operators):
         return ""
     return f"PyTorch has an operator {name!r}; here it is not implemented. {PAGE} lists what is, and {NOTEBOOK} shows how to add one."
 
@@ -40,6 +42,6 @@ def missing_attribute(owner: str, name: str, prefix: str = "", place: str = "") 
     """The error for `owner.name`: Python's own words, and the advice if PyTorch has the operator `prefix + name` at that place."""
     text = f"{owner} has no attribute {name!r}"
     full = prefix + name
-    if not name.startswith("__") and is_pytorchs(full) and (not place or place in names()[full]):
+    if not name.startswith("__") and is_pytorchs(full) and (not place or place in names()[full]) and advice(full):
         text += f". {advice(full)}"
     return AttributeError(text)

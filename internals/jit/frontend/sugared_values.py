@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from internals.aten.pytorch_names import advice, is_pytorchs
+from internals.aten.pytorch_names import advice
 from internals.jit.ir import (
     BoolType,
     ClassType,
@@ -124,7 +124,7 @@ class SimpleValue(SugaredValue):
         message = f"'{spell(t)}' object has no attribute or method '{name}'."
         if isinstance(t, ClassType):
             message += " Did you forget to initialize an attribute in __init__()?"
-        elif is_tensor and is_pytorchs(name):
+        elif is_tensor and advice(name):
             message += f" {advice(name)}"
         raise error(where, message)
 

@@ -3,7 +3,8 @@
 | node                                                | becomes                                     |
 |-----------------------------------------------------|---------------------------------------------|
 | `addmm(m, a, b, beta=1, alpha=1)`                   | `add(m, mm(a, b))`                          |
-| `add sub mul div` of x and a constant 0-dim tensor  | the same with a number                      |
+| `add sub mul div floor_divide` of x and a constant  | the same with a number                      |
+| 0-dim tensor                                        |                                             |
 | `chunk(x, n, dim)`, unpacked at once into n values  | `prim::ConstantChunk[chunks=n, dim=dim](x)` |
 
 The first lets autodiff and the fuser see the addition, the second is what traces are full of (`x + 1` is traced as adding the
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from internals.core.dtype import dtype as DType
     from internals.jit.ir import Block, Graph, Node, Value
 
-WITH_A_TENSOR = ("aten::add.Tensor", "aten::sub.Tensor", "aten::mul.Tensor", "aten::div.Tensor")
+WITH_A_TENSOR = ("aten::add.Tensor", "aten::sub.Tensor", "aten::mul.Tensor", "aten::div.Tensor", "aten::floor_divide")
 
 
 @graph_pass("operators in one form")
