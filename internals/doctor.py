@@ -76,8 +76,9 @@ def probes() -> list[Probe]:
     return [
         Probe("Python", "everything", "Python 3.11 or newer, from python.org or your system", find_python, True),
         Probe("numpy", "the notebooks: arrays to share memory with", environment, module("numpy"), True),
+        Probe("scipy", "linear algebra, special functions", environment, module("scipy", importing=False), True),
         Probe("numba", "compiled kernels, and the CUDA layer", environment, module("numba"), True),
-        Probe("yaml", "reading native_functions.yaml", environment, module("yaml", "PyYAML"), True),
+        Probe("yaml", "reading native_functions", environment, module("yaml", "PyYAML"), True),
         Probe("graphviz", "pictures of graphs", environment, module("graphviz"), True),
         Probe("dot", "pictures of graphs", environment, find_layout, True),
         Probe("matplotlib", "plots", environment, module("matplotlib"), True),

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-HEAVY = ("numba", "llvmlite", "graphviz", "matplotlib", "yaml", "jupyterlab", "IPython", "torch", "viz")
+HEAVY = ("numba", "scipy", "llvmlite", "graphviz", "matplotlib", "yaml", "jupyterlab", "IPython", "torch", "viz")
 
 
 def modules_after(statement: str) -> set[str]:
