@@ -25,7 +25,7 @@ from tests.side_by_side import Inputs, cases, ours, theirs
 from tests.support import oracle, to_numpy
 
 FOLDER = Path(__file__).parent / "golden" / "layers"
-FILES = ("test_nn_layers", "test_nn_recurrent", "test_nn_transformer", "test_nn_loss_modules")
+FILES = ("test_nn_layers", "test_nn_recurrent", "test_nn_transformer", "test_nn_loss_modules", "test_nn_breadth")
 
 
 class Recorded:

@@ -15,7 +15,7 @@ from internals.models.gpt import GPT, GPTConfig
 from internals.models.vision_transformer import VisionTransformer
 from tests import layers
 
-FILES = ("test_nn_layers", "test_nn_recurrent", "test_nn_transformer")
+FILES = ("test_nn_layers", "test_nn_recurrent", "test_nn_transformer", "test_nn_breadth")
 CASES = [
     case
     for name in FILES

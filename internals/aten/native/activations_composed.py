@@ -18,7 +18,7 @@ from internals._generated import nn_functions as nn
 from internals._generated import ops
 from internals.aten.dtype_checks import not_implemented
 from internals.aten.tensor_iterator import TensorIterator
-from internals.core.dtype import SCALAR_TYPE_NAME, finfo
+from internals.core.dtype import SCALAR_TYPE_NAME, finfo, float64
 from internals.core.tensor_impl import TensorImpl, empty_contiguous
 
 from .activations import floating
@@ -176,5 +176,5 @@ def gated_loop(x: Any, gate: Any, out: Any) -> None:
 
 def _random_slopes(t: Any, lower: Any, upper: Any, generator: Any) -> Any:
     negative = t.detach() <= 0
-    drawn = t.new_empty([int(negative.sum())]).uniform_(lower, upper, generator=generator)
-    return t.new_ones(t.shape).index_put([negative], drawn)
+    drawn = t.new_empty([int(negative.sum())], dtype=float64).uniform_(lower, upper, generator=generator)
+    return t.new_ones(t.shape).index_put([negative], drawn.to(t.dtype))

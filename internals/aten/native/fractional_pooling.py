@@ -106,6 +106,7 @@ def _check(dims: int, name: str, t: Any, kernel: Sequence[int], size: Sequence[i
         raise RuntimeError(
             f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got{list(t.shape)}"
         )
+    name = name if dims == 2 else f"{name}_out"
     for side, n, m, k in zip(_SIDES[-dims:], t.shape[-dims:], size, kernel):
         if m + k - 1 > n:
             raise RuntimeError(f"{name}(): pool {side} {k} too large relative to input {side} {n}")
@@ -120,4 +121,4 @@ def _check(dims: int, name: str, t: Any, kernel: Sequence[int], size: Sequence[i
     if samples.shape[2] != dims:
         raise RuntimeError(f"Expect _random_samples.size(2) equals to {dims} got {samples.shape[2]}.")
     if not t.dtype.is_floating_point:
-        raise not_implemented(f"{name}_out_frame", t.dtype)
+        raise not_implemented(f"fractional_max_pool{dims}d_out_frame", t.dtype)

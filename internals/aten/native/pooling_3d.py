@@ -111,7 +111,7 @@ def adaptive_avg_pool3d(self: Any, output_size: Sequence[int]) -> Any:
     if any(n < 0 for n in output_size):
         raise RuntimeError(
             "adaptive_avg_pool3d: elements of output_size must be greater than or equal to 0 but received "
-            f"{{{', '.join(map(str, output_size))}}}"
+            + "{{{}, {},{}}}".format(*output_size)
         )
     if list(output_size) == [1, 1, 1] and 0 not in self.shape[-3:] and self.dim() in (4, 5):
         return self.mean([-1, -2, -3], keepdim=True)
@@ -173,7 +173,8 @@ def _pad(x: Any, size: Any, kernel: Any, stride: Any, padding: Any, dilation: An
     reach = [(o - 1) * s + d * (k - 1) + 1 for o, s, d, k in zip(size, stride, dilation, kernel)]
     whole = [max(n + 2 * p, r) for n, p, r in zip(x.shape[-3:], padding, reach)]
     padded = np.full((*x.shape[:-3], *whole), fill, x.dtype)
-    padded[(..., *(slice(p, p + n) for p, n in zip(padding, x.shape[-3:])))] = x
+    inner: Any = tuple(slice(p, p + n) for p, n in zip(padding, x.shape[-3:]))
+    padded[(..., *inner)] = x
     return padded
 
 
@@ -197,7 +198,9 @@ def _arguments(name: str, kernel: Any, stride: Any, padding: Any, dilation: Any)
         if len(value) not in (1, 3):
             raise RuntimeError(f"{name}: {what} must either be a single int, or a tuple of three ints")
         triples.append(list(value) * (3 // len(value)))
-    for triple, what in zip((triples[1], triples[0], triples[3]), ("stride", "kernel size", "dilation")):
+    if 0 in triples[1]:
+        raise RuntimeError("stride should not be zero")
+    for triple, what in zip((triples[0], triples[3]), ("kernel size", "dilation")):
         if any(n <= 0 for n in triple):
             raise RuntimeError(f"{what} should be greater than zero, but got {triple}")
     for k, p, d in zip(triples[0], triples[2], triples[3]):
@@ -213,9 +216,11 @@ def _arguments(name: str, kernel: Any, stride: Any, padding: Any, dilation: Any)
 def _check_volume(name: str, t: Any) -> None:
     if t.dim() not in (4, 5):
         raise RuntimeError("non-empty 4D or 5D (batch mode) tensor expected for input")
-    if 0 in t.shape[t.dim() - 4 :]:
+    inside = list(t.shape[t.dim() - 4 :])
+    if 0 in inside:
         raise RuntimeError(
-            f"{name}(): Expected input's non-batch dimensions to have positive length, but input has a shape of {list(t.shape)}"
+            f"{name}(): Expected input's non-batch dimensions to have positive length, but input has a shape of {list(t.shape)} "
+            f"and non-batch dimension {inside.index(0)} has length zero!"
         )
 
 

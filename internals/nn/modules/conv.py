@@ -144,8 +144,7 @@ class Conv2d(_ConvNd):
 class Conv3d(_ConvNd):
     """Slides `out_channels` kernels of shape (in_channels / groups, KD, KH, KW) over volumes.
 
-    (N, C, D, H, W) to (N, out, D', H', W'), with D' = (D + 2 padding - dilation (KD - 1) - 1) // stride + 1. `padding` is a number,
-    three of them, "valid" or "same".
+    (N, C, D, H, W) to (N, out, D', H', W'), the sizes being those of `Conv2d`. `padding` is a number, three, "valid" or "same".
     """
 
     def __init__(
