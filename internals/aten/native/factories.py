@@ -18,6 +18,7 @@ import numpy as np
 
 from internals._generated import ops
 from internals.aten.adinplaceorview import write_uncounted
+from internals.aten.dtype_checks import TYPE_META_NAME
 from internals.aten.layout import strides_for, strides_like
 from internals.aten.writing import fill_out
 from internals.core import device as devices
@@ -191,8 +192,7 @@ def linspace(
         return fill_out(out, values.view(out.shape) if out.numel() == steps else values)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    default = dt.get_default_dtype()
-    kind = dtype or (default.to_complex() if isinstance(start, complex) or isinstance(end, complex) else default)
+    kind = kind_between("linspace", start, end, dtype)
     if kind.category == dt.BOOL:
         raise NotImplementedError("\"linspace_cpu\" not implemented for 'Bool'")
     t = empty((steps,), kind, layout, device, pin_memory)
@@ -219,6 +219,19 @@ def linspace(
         from_end = high - step * (steps - 1 - i).astype(compute)
         array(t)[...] = np.where(i < steps // 2, from_start, from_end).astype(kind.np)
     return t
+
+
+def kind_between(op: str, start: Any, end: Any, dtype: Any) -> Any:
+    """The dtype of a range: complex if one of its ends is. Raises RuntimeError if another was asked for then."""
+    default = dt.get_default_dtype()
+    if not (isinstance(start, complex) or isinstance(end, complex)):
+        return dtype or default
+    if dtype is not None and not dtype.is_complex:
+        inferred = TYPE_META_NAME[default.to_complex()]
+        raise RuntimeError(
+            f"torch.{op}(): inferred dtype {inferred} can't be safely cast to passed dtype {SCALAR_TYPE_NAME[dtype]}"
+        )
+    return dtype or default.to_complex()
 
 
 def check_sizes(sizes: Sequence[int]) -> None:

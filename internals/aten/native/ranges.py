@@ -21,7 +21,7 @@ from internals.core.device import CPU, META
 from internals.core.scalar import checked
 from internals.core.tensor_impl import TensorImpl, array
 
-from .factories import arange_start_step, empty, linspace
+from .factories import arange_start_step, empty, kind_between, linspace
 
 DEPRECATED = (
     "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range "
@@ -46,9 +46,8 @@ def logspace(
         return fill_out(out, values.view(out.shape) if out.numel() == steps else values)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    default = dt.get_default_dtype()
-    kind = dtype or (default.to_complex() if isinstance(start, complex) or isinstance(end, complex) else default)
-    if kind.category == dt.BOOL and steps:
+    kind = kind_between("logspace", start, end, dtype)
+    if kind.category == dt.BOOL and steps > 1:
         raise not_implemented("logspace_cpu", kind)
     t = empty((steps,), kind, layout, device, pin_memory)
     if t.device is META or not steps:
@@ -92,11 +91,18 @@ def range(
 
 
 def linspace_of_tensors(
-    start: Any, end: Any, steps: int, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None
+    start: Any,
+    end: Any,
+    steps: int,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+    out: Any = None,
 ) -> Any:
     """`linspace` with an end, or both, in 0-d tensors. Raises RuntimeError for other tensors."""
     a, b = _number(start, "linspace", "start"), _number(end, "linspace", "end")
-    return linspace(a, b, steps, dtype, layout, device, pin_memory)
+    return linspace(a, b, steps, dtype, layout, device, pin_memory, out)
 
 
 def logspace_of_tensors(
@@ -108,10 +114,11 @@ def logspace_of_tensors(
     layout: Any = None,
     device: Any = None,
     pin_memory: Any = None,
+    out: Any = None,
 ) -> Any:
     """`logspace` with an end, or both, in 0-d tensors. Raises RuntimeError for other tensors."""
     a, b = _number(start, "logspace", "start"), _number(end, "logspace", "end")
-    return logspace(a, b, steps, base, dtype, layout, device, pin_memory)
+    return logspace(a, b, steps, base, dtype, layout, device, pin_memory, out)
 
 
 def empty_permuted(

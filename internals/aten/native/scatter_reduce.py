@@ -73,7 +73,7 @@ def index_reduce(
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     warnings.warn(BETA, UserWarning, stacklevel=5)
     d = check_index_add(self, dim, index, source, "index_reduce_")
-    if source.numel() or self.dim() <= 1:
+    if source.numel() or self.dim() <= 1 or not include_self:
         _check_index_dtype(self, reduce, include_self)
     target = copy_of(self, out)
     if not source.numel():
