@@ -1,4 +1,4 @@
-"""What codegen knows about one derivative: an entry of derivatives.yaml, parsed and analysed
+"""What codegen knows about one derivative: an entry of a file in derivatives, parsed and analysed
 (`tools/autograd/load_derivatives.py`).
 
 The formula of an entry mentions arguments and results of the operator. Which ones decides what the node has to save: a tensor
@@ -80,11 +80,11 @@ def load(functions: list[NativeFunction], path: Path = FOLDER) -> dict[str, Deri
         schema = parse_schema(text)
         f = declared.get(schema.full_name)
         if f is None or str(f.schema) != str(schema):
-            raise ValueError(f"derivatives.yaml: {text} is not declared like this: {f.schema if f else 'not at all'}")
+            raise ValueError(f"derivatives: {text} is not declared like this: {f.schema if f else 'not at all'}")
         if f.is_composite:
-            raise ValueError(f"derivatives.yaml: {text} is composite; autograd sees through it")
+            raise ValueError(f"derivatives: {text} is composite; autograd sees through it")
         if schema.full_name in entries:
-            raise ValueError(f"derivatives.yaml: {text} has two entries")
+            raise ValueError(f"derivatives: {text} has two entries")
         flags = tuple(entry.pop("output_differentiability", [True] * len(schema.returns)))
         base = schema.name.strip("_")  # bernoulli and bernoulli_ are numbered together
         index = count.get(base, 0)
@@ -95,7 +95,7 @@ def load(functions: list[NativeFunction], path: Path = FOLDER) -> dict[str, Deri
         for key, expression in entry.items():
             names = tuple(n.strip() for n in key.split(","))
             if not set(names) <= known:
-                raise ValueError(f"derivatives.yaml: {text}: no argument called {set(names) - known}")
+                raise ValueError(f"derivatives: {text}: no argument called {set(names) - known}")
             formulas.append(_formula(schema, names, str(expression)))
         entries[schema.full_name] = Derivative(schema, node_name(schema.name, index), tuple(formulas), flags)
     return entries
@@ -200,4 +200,4 @@ def home(name: str, homes: dict[str, str], where: str) -> str | None:
         return homes[name]
     if hasattr(builtins, name):
         return None
-    raise ValueError(f"derivatives.yaml: {where}: nothing is called {name!r}")
+    raise ValueError(f"derivatives: {where}: nothing is called {name!r}")

@@ -1,4 +1,4 @@
-"""Writes `autograd_nodes.py`: each entry of derivatives.yaml as a `Node` class, which computes the formula
+"""Writes `autograd_nodes.py`: each entry of derivatives as a `Node` class, which computes the formula
 (`tools/autograd/gen_autograd_functions.py`).
 
 How the real one differs: C++ is generated, with the forward-mode formulas beside these.

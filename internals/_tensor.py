@@ -1,7 +1,7 @@
 """`Tensor`: what users hold (`torch/_tensor.py`, `torch/csrc/autograd/python_variable.cpp`).
 
 The class is put together from floors: `TensorImpl` (storage, offset, geometry), the generated methods (one per line of
-`native_functions.yaml`), the casts by name, and what is written here by hand because it is about Python rather than about
+`native_functions`), the casts by name, and what is written here by hand because it is about Python rather than about
 tensors: conversion to numbers, printing, indexing syntax, exchange with numpy, copying and pickling; and, in
 `_tensor_devices.py`, about devices.
 

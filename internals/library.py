@@ -43,7 +43,7 @@ class Library:
         self._undo: list[Callable[[], None]] = []
 
     def define(self, schema: str) -> str:
-        """Declare an op, as in native_functions.yaml but without a namespace. Returns its name."""
+        """Declare an op, as in native_functions but without a namespace. Returns its name."""
         if self.kind == "IMPL":
             raise RuntimeError(f"define() needs a library of kind 'DEF' or 'FRAGMENT'; this one is {self.kind!r}")
         op = dispatcher.define(f"{self.namespace}::{schema}")

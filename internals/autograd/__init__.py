@@ -3,7 +3,7 @@
 
 The parts, in the order in which they are met:
 
-    derivatives.yaml     the formula of every operator; codegen makes nodes and kernels of it
+    derivatives/         the formula of every operator; codegen makes nodes and kernels of it
     formulas/            the functions those formulas call
     history.py           what those kernels do around an operator: edges, history, in-place writes
     node.py              a node of the graph            saved_variable.py   what it keeps, with versions
