@@ -65,17 +65,6 @@ def clamp_max(self: Any, max: Any, out: Any = None) -> Any:
 clamp_min_Tensor, clamp_max_Tensor = clamp_min, clamp_max
 
 
-def clip(self: Any, min: Any = None, max: Any = None) -> Any:
-    return self.clamp(min, max)
-
-
-def clip_(self: Any, min: Any = None, max: Any = None) -> Any:
-    return self.clamp_(min, max)
-
-
-clip_Tensor, clip__Tensor = clip, clip_
-
-
 def between(a: Any, low: Any, high: Any, out: Any) -> None:
     np.minimum(np.maximum(a, low), high, out=out)
 

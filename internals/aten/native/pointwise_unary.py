@@ -85,6 +85,15 @@ def log2(self: Any, out: Any = None) -> Any:
     return unary(np.log2, self, out)
 
 
+def log10(self: Any, out: Any = None) -> Any:
+    return unary(np.log10, self, out)
+
+
+def exp2(self: Any, out: Any = None) -> Any:
+    """2 to the power of self."""
+    return unary(special.exp2 if self.dtype.category == COMPLEX else np.exp2, self, out)
+
+
 def sqrt(self: Any, out: Any = None) -> Any:
     """The square root: NaN below 0."""
     return unary(np.sqrt, self, out)
@@ -134,6 +143,33 @@ def cosh(self: Any, out: Any = None) -> Any:
 
 def tanh(self: Any, out: Any = None) -> Any:
     return unary(np.tanh, self, out)
+
+
+def asinh(self: Any, out: Any = None) -> Any:
+    return unary(np.arcsinh, self, out)
+
+
+def acosh(self: Any, out: Any = None) -> Any:
+    return unary(np.arccosh, self, out)
+
+
+def atanh(self: Any, out: Any = None) -> Any:
+    return unary(np.arctanh, self, out)
+
+
+def sinc(self: Any, out: Any = None) -> Any:
+    """sin(pi self) / (pi self); 1 at 0."""
+    return unary(special.sinc, self, out)
+
+
+def deg2rad(self: Any, out: Any = None) -> Any:
+    """Degrees as radians. Raises RuntimeError for complex."""
+    return _converted("deg2rad", math.pi / 180, self, out)
+
+
+def rad2deg(self: Any, out: Any = None) -> Any:
+    """Radians as degrees. Raises RuntimeError for complex."""
+    return _converted("rad2deg", 180 / math.pi, self, out)
 
 
 def sigmoid(self: Any, out: Any = None) -> Any:
@@ -223,6 +259,13 @@ def isfinite(self: Any) -> Any:
     return pointwise.mul(comparison.eq(self, self), comparison.ne(abs(self), math.inf))
 
 
+def positive(self: Any) -> Any:
+    """self, as it is. Raises RuntimeError for bool."""
+    if self.dtype.category == BOOL:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return self
+
+
 def square(self: Any) -> Any:
     return self.pow(2)
 
@@ -231,20 +274,10 @@ def square_(self: Any) -> Any:
     return self.pow_(2)
 
 
-def negative(self: Any) -> Any:
-    return self.neg()
-
-
-def negative_(self: Any) -> Any:
-    return self.neg_()
-
-
-def absolute(self: Any) -> Any:
-    return self.abs()
-
-
-def absolute_(self: Any) -> Any:
-    return self.abs_()
+def _converted(name: str, factor: float, self: Any, out: Any) -> Any:
+    if self.dtype.category == COMPLEX:
+        raise RuntimeError(f"{name} is not supported for complex tensors.")
+    return pointwise.mul(self, factor, out)
 
 
 def _constant_like(self: Any, value: bool) -> Any:

@@ -62,9 +62,26 @@ def rsqrt(a: Any, out: Any) -> None:
     np.reciprocal(out, out=out)
 
 
+def exp2(a: Any, out: Any) -> None:
+    """2 to a complex power, for which numpy has no loop."""
+    np.exp(a * a.dtype.type(np.log(2)), out=out)
+
+
+@in_single
+def sinc(a: Any, out: Any) -> None:
+    """sin(pi a) / (pi a), where numpy's own computes in double precision."""
+    angle = a * a.dtype.type(np.pi)
+    out[...] = np.where(angle == 0, 1, np.sin(angle) / angle)
+
+
 def sign(a: Any, out: Any) -> None:
     """(0 < a) - (a < 0): 0 for NaN, where numpy's sign is NaN."""
     np.subtract(np.greater(a, 0), np.less(a, 0), out=out, dtype=a.dtype, casting="unsafe")
+
+
+def heaviside(a: Any, values: Any, out: Any) -> None:
+    """A step; 0 for NaN, where numpy's is NaN."""
+    out[...] = np.where(a == 0, values, a > 0)
 
 
 @in_single

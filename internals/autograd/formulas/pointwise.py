@@ -117,3 +117,25 @@ def clamp_backward_min_max(grad: Any, self: Any, min: Any, max: Any, wanted: Seq
 def derivative_not_implemented(name: str) -> NoReturn:
     """Raises RuntimeError: PyTorch has no derivative for the operator either."""
     raise RuntimeError(f"derivative for aten::{name} is not implemented")
+
+
+def no_derivative(name: str) -> NoReturn:
+    """Raises NotImplementedError: with respect to this argument PyTorch has no derivative either."""
+    raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
+
+
+def acosh_slope(self: Any) -> Any:
+    """1 / sqrt(self² - 1); of complex numbers as a product of two roots, whose branches fit those of acosh."""
+    return (self + 1).rsqrt() * (self - 1).rsqrt() if self.is_complex() else (self * self - 1).rsqrt()
+
+
+def sinc_backward(grad: Any, self: Any) -> Any:
+    """(cos(pi x) - sinc(x)) / x; 0 at 0."""
+    angle = self * math.pi
+    slope = (angle * angle.cos() - angle.sin()) / (angle * self)
+    return (grad * conj(slope)).masked_fill(self == 0, 0)
+
+
+def copysign_backward(grad: Any, self: Any, result: Any) -> Any:
+    """The sign that was changed, or not; 0 at 0."""
+    return grad * (result / self).masked_fill(self == 0, 0)

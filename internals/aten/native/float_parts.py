@@ -1,0 +1,121 @@
+"""What a floating-point number is made of: sign, exponent, its neighbours, infinities and NaN (`aten/src/ATen/native/UnaryOps.cpp`,
+`BinaryOps.cpp`).
+
+How the real one differs: `frexp` of half precision is computed bit by bit.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from internals.aten.dtype_checks import TYPE_META_NAME
+from internals.aten.tensor_iterator import TensorIterator
+from internals.core import dtype as dt
+from internals.core import return_types
+from internals.core.dtype import COMPLEX, FLOATING
+
+from . import pointwise
+from .real import real
+
+
+def signbit(self: Any, out: Any = None) -> Any:
+    """Whether the sign is a minus: of -0.0, too.
+
+    Raises NotImplementedError for complex, and RuntimeError for an `out` that is not bool.
+    """
+    if self.dtype.category == COMPLEX:
+        raise NotImplementedError("signbit is not implemented for complex tensors.")
+    return _to_bool("signbit", np.signbit if self.dtype.category == FLOATING else negative, self, out)
+
+
+def copysign(self: Any, other: Any, out: Any = None) -> Any:
+    """|self| with the sign of `other`, -0.0 included. Raises NotImplementedError for complex."""
+    return real("copysign_cpu", np.copysign, self, other, out=out)
+
+
+def nextafter(self: Any, other: Any, out: Any = None) -> Any:
+    """The number after self on the way to `other`. Raises NotImplementedError unless floating."""
+    return real("nextafter_cpu", np.nextafter, self, other, out=out, promote="common")
+
+
+def frexp(self: Any, out: Any = None) -> Any:
+    """(mantissa, exponent): self = mantissa · 2**exponent with 0.5 <= |mantissa| < 1; the exponent is int32.
+
+    0, infinities and NaN are their own mantissa. Raises RuntimeError unless floating, and for an `out` of other dtypes.
+    """
+    if self.dtype.category != FLOATING:
+        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
+    mantissa, exponent = out or (None, None)
+    if out and mantissa.dtype is not self.dtype:
+        names = TYPE_META_NAME[self.dtype], TYPE_META_NAME[mantissa.dtype]
+        raise RuntimeError(f"torch.frexp() expects mantissa to have dtype {names[0]} but got {names[1]}")
+    if out and exponent.dtype is not dt.int32:
+        raise RuntimeError(f"torch.frexp() expects exponent to have int dtype but got {TYPE_META_NAME[exponent.dtype]}")
+    exponent = TensorIterator((self,), exponent, result=dt.int32).run(exponent_of)
+    mantissa = TensorIterator((self,), mantissa).run(mantissa_of)
+    return (return_types.frexp if out is None else return_types.frexp_out)(mantissa, exponent)
+
+
+def ldexp(self: Any, other: Any, out: Any = None) -> Any:
+    """self · 2**other: the inverse of `frexp`, but `other` need not be an integer."""
+    return pointwise.mul(self, pointwise.pow_Scalar(2.0, other), out)
+
+
+def isposinf(self: Any, out: Any = None) -> Any:
+    """Whether infinite and positive. Raises RuntimeError for complex, and for an `out` that is not bool."""
+    return _is_infinite("isposinf", np.inf, self, out)
+
+
+def isneginf(self: Any, out: Any = None) -> Any:
+    """Whether infinite and negative. Raises RuntimeError for complex, and for an `out` that is not bool."""
+    return _is_infinite("isneginf", -np.inf, self, out)
+
+
+def nan_to_num(
+    self: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None, out: Any = None
+) -> Any:
+    """self with numbers in place of NaN (0) and of the infinities (the largest and the smallest numbers of the dtype).
+
+    Integers are copied. Real and imaginary part of complex numbers are replaced separately.
+    """
+    return TensorIterator((self,), out, "same").run(
+        partial(to_num, nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf)
+    )
+
+
+def negative(a: Any, out: Any) -> None:
+    if a.dtype.kind == "b":
+        out[...] = False
+    else:
+        np.less(a, 0, out=out)
+
+
+def mantissa_of(a: Any, out: Any) -> None:
+    out[...] = np.frexp(a)[0]
+
+
+def exponent_of(a: Any, out: Any) -> None:
+    out[...] = np.frexp(a)[1]
+
+
+def equal_to(a: Any, out: Any, value: float) -> None:
+    np.equal(a, value, out=out)
+
+
+def to_num(a: Any, out: Any, nan: float, posinf: float | None, neginf: float | None) -> None:
+    out[...] = np.nan_to_num(a, nan=nan, posinf=posinf, neginf=neginf)
+
+
+def _is_infinite(name: str, value: float, self: Any, out: Any) -> Any:
+    if self.dtype.category == COMPLEX:
+        raise RuntimeError(f"{name} does not support complex inputs.")
+    return _to_bool(name, partial(equal_to, value=value), self, out)
+
+
+def _to_bool(name: str, loop: Any, self: Any, out: Any) -> Any:
+    if out is not None and out.dtype is not dt.bool_:
+        raise RuntimeError(f"{name} does not support non-boolean outputs.")
+    return TensorIterator((self,), out, result=dt.bool_).run(loop)

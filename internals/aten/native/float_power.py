@@ -1,0 +1,51 @@
+"""Powers in double precision: `float_power` (`aten/src/ATen/native/Pow.cpp`).
+
+How the real one differs: nothing of note.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from internals._generated import ops
+from internals.core import dtype as dt
+from internals.core.dtype import COMPLEX, SCALAR_TYPE_NAME, dtype
+from internals.core.tensor_impl import TensorImpl
+
+
+def float_power(self: Any, exponent: Any) -> Any:
+    """self ** exponent in float64; in complex128 if either is complex."""
+    return _pow(*_widened(self, exponent))
+
+
+def float_power_(self: Any, exponent: Any) -> Any:
+    """`float_power` in place. Raises RuntimeError unless self has the dtype of the result."""
+    needed = _wide(self, exponent)
+    if self.dtype is not needed:
+        names = SCALAR_TYPE_NAME[self.dtype], SCALAR_TYPE_NAME[needed]
+        raise RuntimeError(
+            f"the base given to float_power_ has dtype {names[0]} but the operation's result requires dtype {names[1]}"
+        )
+    if isinstance(exponent, TensorImpl):
+        return ops.pow__Tensor(self, exponent.to(needed))
+    return ops.pow__Scalar(self, _number(exponent, needed))
+
+
+def _pow(self: Any, exponent: Any) -> Any:
+    if not isinstance(self, TensorImpl):
+        return ops.pow_Scalar(self, exponent)
+    return (ops.pow_Tensor_Tensor if isinstance(exponent, TensorImpl) else ops.pow_Tensor_Scalar)(self, exponent)
+
+
+def _widened(*operands: Any) -> list[Any]:
+    needed = _wide(*operands)
+    return [x.to(needed) if isinstance(x, TensorImpl) else _number(x, needed) for x in operands]
+
+
+def _wide(*operands: Any) -> dtype:
+    is_complex = any(x.dtype.category == COMPLEX if isinstance(x, TensorImpl) else isinstance(x, complex) for x in operands)
+    return dt.complex128 if is_complex else dt.float64
+
+
+def _number(x: Any, d: dtype) -> Any:
+    return complex(x) if d.category == COMPLEX else float(x)

@@ -1,0 +1,32 @@
+"""Which elements are in a set: `isin` (`aten/src/ATen/native/TensorCompare.cpp`).
+
+How the real one differs: for few `test_elements` it compares every pair. Where `assume_unique=True` is not true its answers are
+wrong; here that is only a promise.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from internals.aten.set_output import set_output
+from internals.core.dtype import BOOL, COMPLEX, SCALAR_TYPE_NAME, bool_
+from internals.core.promotion import result_type
+from internals.core.tensor_impl import TensorImpl, array
+
+
+def isin(elements: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, out: Any = None) -> Any:
+    """Whether each of `elements` is among `test_elements` (or is not, if `invert`); either may be a number.
+
+    Raises RuntimeError for complex and bool, and for an `out` that is not bool.
+    """
+    for x in (elements, test_elements):
+        d = result_type((x,))
+        if d.category in (BOOL, COMPLEX):
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {SCALAR_TYPE_NAME[d]}")
+    result = set_output(getattr(elements, "shape", ()), bool_, out)
+    common = result_type((elements, test_elements)).np
+    values, among = (array(x) if isinstance(x, TensorImpl) else x for x in (elements, test_elements))
+    array(result)[...] = np.isin(np.asarray(values, common), np.asarray(among, common), invert=invert)
+    return result

@@ -1,0 +1,36 @@
+"""Functions of real numbers: which dtypes they take (`aten/src/ATen/Dispatch.h`: `AT_DISPATCH_FLOATING_TYPES_AND`).
+
+A kernel that numpy or scipy has a loop for is one line: `real("erfc_vml_cpu", special.erfc, self, out=out)`. The first argument is
+what PyTorch calls the kernel; errors say it.
+
+How the real one differs: the list of dtypes is a macro around each loop.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from internals.aten.dtype_checks import not_implemented
+from internals.aten.tensor_iterator import TensorIterator
+from internals.core import dtype as dt
+from internals.core.dtype import FLOATING, INTEGRAL
+
+
+def real(kernel: str, loop: Any, *inputs: Any, out: Any = None, promote: str = "float", half: bool = True) -> Any:
+    """`loop` of tensors and numbers; integers become the default dtype first, unless `promote` is "common": then they are refused.
+
+    Raises NotImplementedError for complex numbers, and for half precision where `half` is False.
+    """
+    it = TensorIterator(inputs, out, promote)
+    d = it.common_dtype
+    if d.category != FLOATING or (d is dt.float16 and not half):
+        raise not_implemented(kernel, d)
+    return it.run(loop)
+
+
+def integral(kernel: str, loop: Any, *inputs: Any, out: Any = None) -> Any:
+    """`loop` of integers. Raises NotImplementedError for every other dtype, bool included."""
+    it = TensorIterator(inputs, out)
+    if it.common_dtype.category != INTEGRAL:
+        raise not_implemented(kernel, it.common_dtype)
+    return it.run(loop)

@@ -1,0 +1,84 @@
+"""The gamma function: its logarithm, derivatives, integrals; Hurwitz's zeta function (`aten/src/ATen/native/Math.h`).
+
+How the real one differs: the first derivative of `digamma`, alone, is computed by reflection; at the poles -1, -2, ... that gives a
+large number instead of infinity.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from internals.aten.late import special
+from internals.core import dtype as dt
+
+from ..real import real
+
+
+def lgamma(self: Any, out: Any = None) -> Any:
+    """log |Γ(self)|, infinite at 0, -1, -2, ..."""
+    return real("lgamma_vml_cpu", log_gamma, self, out=out)
+
+
+def digamma(self: Any, out: Any = None) -> Any:
+    """The derivative of log Γ."""
+    return real("digamma", special.digamma, self, out=out)
+
+
+def polygamma(n: int, self: Any, out: Any = None) -> Any:
+    """The derivative of order n of `digamma`. Raises RuntimeError for n < 0."""
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
+    return digamma(self, out) if n == 0 else real("polygamma", partial(derivative_of_digamma, n=n), self, out=out)
+
+
+def polygamma_(self: Any, n: int) -> Any:
+    """`polygamma` in place."""
+    return polygamma(n, self, self)
+
+
+def mvlgamma(self: Any, p: int, out: Any = None) -> Any:
+    """The logarithm of the gamma function of dimension p. Raises RuntimeError for p < 1 and for bool."""
+    if self.dtype is dt.bool_:
+        raise RuntimeError("The input tensor may not be a boolean tensor.")
+    if p < 1:
+        raise RuntimeError("p has to be greater than or equal to 1")
+    return real("mvlgamma_cpu", partial(log_gamma_of_dimension, p=p), self, out=out)
+
+
+def igamma(self: Any, other: Any, out: Any = None) -> Any:
+    """The part of the integral for Γ(self) from 0 to `other`, over the whole. Raises NotImplementedError unless floating."""
+    return real("igamma_cpu", special.gammainc, self, other, out=out, promote="common")
+
+
+def igammac(self: Any, other: Any, out: Any = None) -> Any:
+    """1 - igamma(self, other), exact where that is tiny. Raises NotImplementedError unless floating."""
+    return real("igammac_cpu", special.gammaincc, self, other, out=out, promote="common")
+
+
+def zeta(self: Any, other: Any, out: Any = None) -> Any:
+    """The sum of (k + other)**-self over k = 0, 1, 2, ... Raises NotImplementedError for half precision."""
+    return real("zeta_cpu", hurwitz_zeta, self, other, out=out, half=False)
+
+
+def log_gamma(a: Any, out: Any) -> None:
+    """scipy's, but infinite for -inf, as in C."""
+    special.gammaln(np.where(a == -np.inf, np.inf, a), out=out)
+
+
+def derivative_of_digamma(a: Any, out: Any, n: int) -> None:
+    """(-1)**(n + 1) n! zeta(n + 1, a)."""
+    out[...] = (math.factorial(n) if n % 2 else -math.factorial(n)) * special.zeta(n + 1.0, a)
+
+
+def hurwitz_zeta(a: Any, b: Any, out: Any) -> None:
+    out[...] = special.zeta(a, b)
+
+
+def log_gamma_of_dimension(a: Any, out: Any, p: int) -> None:
+    """The product of Γ(a - j / 2) over j = 0 ... p - 1, times a power of pi."""
+    wide = np.asarray(a, np.result_type(a, np.float32))
+    out[...] = sum(special.gammaln(wide - j / 2) for j in range(p)) + p * (p - 1) / 4 * math.log(math.pi)

@@ -1,0 +1,65 @@
+"""Logarithms where a formula would overflow or ask for 0 · log 0 (`aten/src/ATen/native/BinaryOps.cpp`, `UnaryOps.cpp`).
+
+How the real one differs: the same formulas, as C++ loops.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from internals.aten.dtype_checks import not_implemented
+from internals.aten.late import special
+from internals.aten.tensor_iterator import TensorIterator
+from internals.core.dtype import COMPLEX, FLOATING
+
+from ..real import real
+from ..special_functions import in_single
+
+
+def logaddexp(self: Any, other: Any, out: Any = None) -> Any:
+    """log(exp(self) + exp(other)). Raises NotImplementedError for integers and bool."""
+    it = TensorIterator((self, other), out)
+    if it.common_dtype.category < FLOATING:
+        raise not_implemented("logaddexp_cpu", it.common_dtype)
+    return it.run(complex_logaddexp if it.common_dtype.category == COMPLEX else np.logaddexp)
+
+
+def logaddexp2(self: Any, other: Any, out: Any = None) -> Any:
+    """log2(2**self + 2**other). Raises NotImplementedError unless floating."""
+    return real("logaddexp2_cpu", np.logaddexp2, self, other, out=out, promote="common")
+
+
+def xlogy(self: Any, other: Any, out: Any = None) -> Any:
+    """self · log(other); 0 where self is 0, unless `other` is NaN."""
+    return real("xlogy_cpu", special.xlogy, self, other, out=out)
+
+
+def xlog1py(self: Any, other: Any, out: Any = None) -> Any:
+    """self · log(1 + other); 0 where self is 0, unless `other` is NaN."""
+    return real("xlog1py_cpu", special.xlog1py, self, other, out=out)
+
+
+def entr(self: Any, out: Any = None) -> Any:
+    """-self · log(self), the share of a probability in an entropy: 0 at 0, -inf below."""
+    return real("entr_cpu", special.entr, self, out=out)
+
+
+def logit(self: Any, eps: float | None = None, out: Any = None) -> Any:
+    """log(p / (1 - p)) for p = self, the inverse of `sigmoid`; `eps`, if positive, keeps p between eps and 1 - eps."""
+    return real("logit_cpu", special.logit if eps is None or eps < 0 else partial(kept_logit, eps=eps), self, out=out)
+
+
+def complex_logaddexp(a: Any, b: Any, out: Any) -> None:
+    """The one with the larger real part is taken out of the sum."""
+    swap = a.real < b.real
+    low, high = np.where(swap, a, b), np.where(swap, b, a)
+    out[...] = np.where(low == high, high + np.log(2), high + np.log1p(np.exp(low - high)))
+
+
+@in_single
+def kept_logit(a: Any, out: Any, eps: float) -> None:
+    low, high = a.dtype.type(eps), a.dtype.type(1 - eps)
+    special.logit(np.where(a < low, low, np.minimum(a, high)), out=out)
