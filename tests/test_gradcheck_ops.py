@@ -40,8 +40,6 @@ UNSUITABLE: list[tuple[str, Callable[[dict[str, Any]], bool], str]] = [
     ("scatter_?|scatter_add_?", lambda v: "src" in v and v["src"].values.shape != v["index"].values.shape, "refused"),
     ("gather", lambda v: v["sparse_grad"], "there are no sparse gradients"),
     ("embedding", lambda v: v["padding_idx"] >= 0 or v["scale_grad_by_freq"], "meant to be another gradient"),
-    ("_linalg_svd", lambda v: v["full_matrices"], "the vectors that complete the basis are arbitrary"),
-    ("_linalg_svd", lambda v: not v["compute_uv"], "refused: the gradient needs the vectors"),
     ("std|std_mean", lambda v: spread(v) == 1, "the deviation of one number has a kink there"),
     (
         "cosine_similarity",

@@ -33,7 +33,6 @@ KNOWN: list[tuple[str, Callable[[dict[str, Any]], bool], str]] = [
         lambda v: mixed(v),
         "PyTorch's dtypes of mixtures are those of its kernels",
     ),
-    ("_linalg_svd", lambda v: True, "the signs of singular vectors are open"),
     (
         "_upsample_.*_aa",
         lambda v: not v["output_size"] or v["output_size"][-1] == 1,
@@ -122,7 +121,10 @@ def gradients(lib: Any, sample: Sample, call: Callable[..., Any] | None) -> dict
 
 
 def like(lib: Any, stream: np.random.Generator, t: Any) -> Any:
-    values = stream.uniform(-1, 1, tuple(t.shape)).tolist()
+    values: Any = stream.uniform(-1, 1, tuple(t.shape))
+    if t.is_complex():
+        values = values + 1j * stream.uniform(-1, 1, tuple(t.shape))
+    values = values.tolist()
     return lib.tensor(values, dtype=t.dtype).reshape(tuple(t.shape)).requires_grad_()
 
 
@@ -162,9 +164,9 @@ def difference(
 
 
 def dtypes(values: dict[str, Any]) -> set[str]:
-    """Those of the floating tensors."""
+    """Those of the floating tensors; that of the parts of complex numbers."""
     listed = [v for value in values.values() for v in (value if isinstance(value, list) else [value])]
-    return {v.values.dtype.name for v in listed if isinstance(v, TensorSpec) and v.values.dtype.kind == "f"}
+    return {v.values.real.dtype.name for v in listed if isinstance(v, TensorSpec) and v.values.dtype.kind in "fc"}
 
 
 def mixed(values: dict[str, Any]) -> bool:

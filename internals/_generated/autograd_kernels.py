@@ -146,6 +146,48 @@ def vdot(op, keys, self, other):
     return result
 
 
+def _fft_r2c(op, keys, self, dim, normalization, onesided):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim, normalization, onesided) if hot.off else op.table[keys](self, dim, normalization, onesided)
+    edges = (gradient_edge(self),)
+    node = nodes.FftR2CBackward0()
+    node.next_edges = edges
+    node._saved_dim = tuple(dim)
+    node._saved_normalization = normalization
+    node._saved_onesided = onesided
+    node._saved_self_shape = self.shape
+    result = below(op, keys, self, dim, normalization, onesided) if hot.off else op.table[keys](self, dim, normalization, onesided)
+    set_history(result, node)
+    return result
+
+
+def _fft_c2r(op, keys, self, dim, normalization, last_dim_size):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim, normalization, last_dim_size) if hot.off else op.table[keys](self, dim, normalization, last_dim_size)
+    edges = (gradient_edge(self),)
+    node = nodes.FftC2RBackward0()
+    node.next_edges = edges
+    node._saved_dim = tuple(dim)
+    node._saved_normalization = normalization
+    result = below(op, keys, self, dim, normalization, last_dim_size) if hot.off else op.table[keys](self, dim, normalization, last_dim_size)
+    set_history(result, node)
+    return result
+
+
+def _fft_c2c(op, keys, self, dim, normalization, forward):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim, normalization, forward) if hot.off else op.table[keys](self, dim, normalization, forward)
+    edges = (gradient_edge(self),)
+    node = nodes.FftC2CBackward0()
+    node.next_edges = edges
+    node._saved_dim = tuple(dim)
+    node._saved_normalization = normalization
+    node._saved_forward = forward
+    result = below(op, keys, self, dim, normalization, forward) if hot.off else op.table[keys](self, dim, normalization, forward)
+    set_history(result, node)
+    return result
+
+
 def index_Tensor(op, keys, self, indices):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, indices) if hot.off else op.table[keys](self, indices)
@@ -7241,6 +7283,117 @@ def bincount(op, keys, self, weights, minlength):
     result = below(op, keys, self, weights, minlength) if hot.off else op.table[keys](self, weights, minlength)
     set_history(result, node)
     return result
+
+
+def dist(op, keys, self, other, p):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other, p) if hot.off else op.table[keys](self, other, p)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    node = nodes.DistBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._raw_saved_other = save(other)
+    node._saved_p = p
+    result = below(op, keys, self, other, p) if hot.off else op.table[keys](self, other, p)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def _euclidean_dist(op, keys, x1, x2):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, x1, x2) if hot.off else op.table[keys](x1, x2)
+    edges = to_x1, to_x2 = gradient_edge(x1), gradient_edge(x2)
+    node = nodes.EuclideanDistBackward0()
+    node.next_edges = edges
+    node._raw_saved_x1 = save(x1)
+    node._raw_saved_x2 = save(x2)
+    result = below(op, keys, x1, x2) if hot.off else op.table[keys](x1, x2)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def _cdist_forward(op, keys, x1, x2, p, compute_mode):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, x1, x2, p, compute_mode) if hot.off else op.table[keys](x1, x2, p, compute_mode)
+    edges = to_x1, to_x2 = gradient_edge(x1), gradient_edge(x2)
+    node = nodes.CdistBackward0()
+    node.next_edges = edges
+    node._raw_saved_x1 = save(x1)
+    node._raw_saved_x2 = save(x2)
+    node._saved_p = p
+    result = below(op, keys, x1, x2, p, compute_mode) if hot.off else op.table[keys](x1, x2, p, compute_mode)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def _cdist_backward(op, keys, grad, x1, x2, p, cdist):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad, x1, x2, p, cdist) if hot.off else op.table[keys](grad, x1, x2, p, cdist)
+    edges = to_grad, to_x1, to_x2, to_cdist = gradient_edge(grad), gradient_edge(x1), gradient_edge(x2), gradient_edge(cdist)
+    node = nodes.CdistBackwardBackward0()
+    node.next_edges = edges
+    result = below(op, keys, grad, x1, x2, p, cdist) if hot.off else op.table[keys](grad, x1, x2, p, cdist)
+    set_history(result, node)
+    return result
+
+
+def _pdist_forward(op, keys, self, p):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, p) if hot.off else op.table[keys](self, p)
+    edges = (gradient_edge(self),)
+    node = nodes.PdistBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._saved_p = p
+    result = below(op, keys, self, p) if hot.off else op.table[keys](self, p)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def _pdist_backward(op, keys, grad, self, p, pdist):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad, self, p, pdist) if hot.off else op.table[keys](grad, self, p, pdist)
+    edges = to_grad, to_self, to_pdist = gradient_edge(grad), gradient_edge(self), gradient_edge(pdist)
+    node = nodes.PdistBackwardBackward0()
+    node.next_edges = edges
+    result = below(op, keys, grad, self, p, pdist) if hot.off else op.table[keys](grad, self, p, pdist)
+    set_history(result, node)
+    return result
+
+
+def renorm(op, keys, self, p, dim, maxnorm):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, p, dim, maxnorm) if hot.off else op.table[keys](self, p, dim, maxnorm)
+    edges = (gradient_edge(self),)
+    node = nodes.RenormBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._saved_p = p
+    node._saved_dim = dim
+    node._saved_maxnorm = maxnorm
+    result = below(op, keys, self, p, dim, maxnorm) if hot.off else op.table[keys](self, p, dim, maxnorm)
+    set_history(result, node)
+    return result
+
+
+def renorm_(op, keys, self, p, dim, maxnorm):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, p, dim, maxnorm) if hot.off else op.table[keys](self, p, dim, maxnorm)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.RenormBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    node._saved_p = p
+    node._saved_dim = dim
+    node._saved_maxnorm = maxnorm
+    below(op, keys, self, p, dim, maxnorm) if hot.off else op.table[keys](self, p, dim, maxnorm)
+    rebase_history(self, node)
+    return self
 
 
 def view(op, keys, self, size):

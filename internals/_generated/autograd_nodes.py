@@ -6,14 +6,16 @@ One class for each entry: what it saves, and how it makes gradients of gradients
 # ruff: noqa
 from internals.autograd.node import Node
 from internals.autograd.saved_variable import ERR_BACKWARD_TWICE, release, unpack_list, unpack_optional
-from internals._generated.functions import _adaptive_avg_pool2d, _adaptive_avg_pool3d, polygamma, trace_backward, view_as_complex, view_as_real, where, xlogy, zeros_like
+from internals._generated.functions import _adaptive_avg_pool2d, _adaptive_avg_pool3d, _fft_c2c, polygamma, trace_backward, view_as_complex, view_as_real, where, xlogy, zeros_like
 from internals._generated.linalg_functions import cross as linalg_cross, lu_solve as linalg_lu_solve
 from internals._generated.nn_functions import _upsample_bicubic2d_aa, _upsample_bilinear2d_aa, _upsample_lanczos2d_aa, _upsample_nearest_exact1d, _upsample_nearest_exact2d, _upsample_nearest_exact3d, avg_pool2d, avg_pool3d, col2im, im2col, nll_loss, nll_loss2d, upsample_bicubic2d, upsample_bilinear2d, upsample_linear1d, upsample_nearest1d, upsample_nearest2d, upsample_nearest3d, upsample_trilinear3d
-from internals._generated.ops import _adaptive_avg_pool2d_backward, _adaptive_avg_pool3d_backward, _log_softmax_backward_data, _pack_padded_sequence_backward, _softmax_backward_data, _upsample_bicubic2d_aa_backward, _upsample_bilinear2d_aa_backward, _upsample_lanczos2d_aa_backward, _upsample_nearest_exact1d_backward, _upsample_nearest_exact2d_backward, _upsample_nearest_exact3d_backward, affine_grid_generator_backward, avg_pool2d_backward, avg_pool3d_backward, binary_cross_entropy_backward, conv_tbc_backward, convolution_backward, diagonal_backward, elu_backward, embedding_dense_backward, fractional_max_pool2d_backward, fractional_max_pool3d_backward, gelu_backward, grid_sampler_2d_backward, grid_sampler_3d_backward, hardtanh_backward, huber_loss_backward, leaky_relu_backward, log_sigmoid_backward, masked_scatter_backward, max_pool2d_with_indices_backward, max_pool3d_with_indices_backward, mse_loss_backward, native_batch_norm_backward, native_dropout_backward, native_layer_norm_backward, nll_loss2d_backward, nll_loss_backward, select_backward, sigmoid_backward, silu_backward, slice_Tensor, smooth_l1_loss_backward, softplus_backward, tanh_backward, threshold_backward, unfold_backward, upsample_bicubic2d_backward, upsample_bilinear2d_backward, upsample_linear1d_backward, upsample_nearest1d_backward, upsample_nearest2d_backward, upsample_nearest3d_backward, upsample_trilinear3d_backward
+from internals._generated.ops import _adaptive_avg_pool2d_backward, _adaptive_avg_pool3d_backward, _cdist_backward, _log_softmax_backward_data, _pack_padded_sequence_backward, _pdist_backward, _softmax_backward_data, _upsample_bicubic2d_aa_backward, _upsample_bilinear2d_aa_backward, _upsample_lanczos2d_aa_backward, _upsample_nearest_exact1d_backward, _upsample_nearest_exact2d_backward, _upsample_nearest_exact3d_backward, affine_grid_generator_backward, avg_pool2d_backward, avg_pool3d_backward, binary_cross_entropy_backward, conv_tbc_backward, convolution_backward, diagonal_backward, elu_backward, embedding_dense_backward, fractional_max_pool2d_backward, fractional_max_pool3d_backward, gelu_backward, grid_sampler_2d_backward, grid_sampler_3d_backward, hardtanh_backward, huber_loss_backward, leaky_relu_backward, log_sigmoid_backward, masked_scatter_backward, max_pool2d_with_indices_backward, max_pool3d_with_indices_backward, mse_loss_backward, native_batch_norm_backward, native_dropout_backward, native_layer_norm_backward, nll_loss2d_backward, nll_loss_backward, select_backward, sigmoid_backward, silu_backward, slice_Tensor, smooth_l1_loss_backward, softplus_backward, tanh_backward, threshold_backward, unfold_backward, upsample_bicubic2d_backward, upsample_bilinear2d_backward, upsample_linear1d_backward, upsample_nearest1d_backward, upsample_nearest2d_backward, upsample_nearest3d_backward, upsample_trilinear3d_backward
 from internals._generated.special_functions import i1 as special_i1, i1e as special_i1e, xlog1py as special_xlog1py, zeta as special_zeta
 from internals.autograd.formulas.activations import elu_double_backward, gelu_double_backward, log_sigmoid_double_backward, log_softmax_double_backward, silu_double_backward, softmax_double_backward, softplus_double_backward
 from internals.autograd.formulas.complex import angle_backward, conj, imaginary_part, polar_backward, real_part, sgn_backward, to_copy_backward
 from internals.autograd.formulas.convolution import convolution_double_backward
+from internals.autograd.formulas.distances import dist_backward, euclidean_dist_backward, renorm_backward
+from internals.autograd.formulas.fft import fft_c2r_backward, fft_r2c_backward
 from internals.autograd.formulas.gates import glu_gradient, hardsigmoid_gradient, hardswish_gradient, mish_gradient, shrink_gradient
 from internals.autograd.formulas.grid_sampler import grid_sampler_double_backward
 from internals.autograd.formulas.indexing import gather_backward, index_backward, index_put_self_backward, index_put_values_backward, index_select_backward, masked_select_backward, scatter_not_implemented
@@ -200,6 +202,51 @@ class VdotBackward0(Node):
 
     def release_variables(node):
         release(node._raw_saved_other, node._raw_saved_self)
+
+
+class FftR2CBackward0(Node):
+    """aten::_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor"""
+
+    __slots__ = ('_saved_dim', '_saved_normalization', '_saved_onesided', '_saved_self_shape', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        dim = node._saved_dim
+        normalization = node._saved_normalization
+        onesided = node._saved_onesided
+        self_shape = node._saved_self_shape
+        return (fft_r2c_backward(grad, dim, normalization, onesided, self_shape),)
+
+
+class FftC2RBackward0(Node):
+    """aten::_fft_c2r(Tensor self, int[] dim, int normalization, int last_dim_size) -> Tensor"""
+
+    __slots__ = ('_saved_dim', '_saved_normalization', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        dim = node._saved_dim
+        normalization = node._saved_normalization
+        return (fft_c2r_backward(grad, dim, normalization),)
+
+
+class FftC2CBackward0(Node):
+    """aten::_fft_c2c(Tensor self, int[] dim, int normalization, bool forward) -> Tensor"""
+
+    __slots__ = ('_saved_dim', '_saved_normalization', '_saved_forward', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        dim = node._saved_dim
+        normalization = node._saved_normalization
+        forward = node._saved_forward
+        return (_fft_c2c(grad, dim, normalization, not forward),)
 
 
 class IndexBackward0(Node):
@@ -1107,11 +1154,11 @@ class AddrBackward0(Node):
         if to_vec1 is not None:
             alpha = node._saved_alpha
             vec2 = node._raw_saved_vec2.unpack(node)
-            grad_vec1 = maybe_multiply(grad.mv(vec2), alpha)
+            grad_vec1 = maybe_multiply(grad.mv(conj(vec2)), alpha)
         if to_vec2 is not None:
             alpha = node._saved_alpha
             vec1 = node._raw_saved_vec1.unpack(node)
-            grad_vec2 = maybe_multiply(grad.t().mv(vec1), alpha)
+            grad_vec2 = maybe_multiply(grad.t().mv(conj(vec1)), alpha)
         return grad_self, grad_vec1, grad_vec2
 
     def release_variables(node):
@@ -1134,11 +1181,11 @@ class LinalgCrossBackward0(Node):
         if to_self is not None:
             other = node._raw_saved_other.unpack(node)
             dim = node._saved_dim
-            grad_self = linalg_cross(other, grad, dim=dim)
+            grad_self = linalg_cross(conj(other), grad, dim=dim)
         if to_other is not None:
             self = node._raw_saved_self.unpack(node)
             dim = node._saved_dim
-            grad_other = linalg_cross(grad, self, dim=dim)
+            grad_other = linalg_cross(grad, conj(self), dim=dim)
         return grad_self, grad_other
 
     def release_variables(node):
@@ -5121,10 +5168,10 @@ class LdexpBackward0(Node):
         grad_self = grad_other = None
         if to_self is not None:
             other = node._raw_saved_other.unpack(node)
-            grad_self = grad * other.exp2().conj()
+            grad_self = grad * conj(other.exp2())
         if to_other is not None:
             result = node._raw_saved_result.unpack(node)
-            grad_other = grad * result.conj() * 0.6931471805599453
+            grad_other = grad * conj(result) * 0.6931471805599453
         return grad_self, grad_other
 
     def release_variables(node):
@@ -5294,11 +5341,11 @@ class LogaddexpBackward0(Node):
         if to_self is not None:
             other = node._raw_saved_other.unpack(node)
             self = node._raw_saved_self.unpack(node)
-            grad_self = grad / (1 + (other - self).exp()).conj()
+            grad_self = grad / conj(1 + (other - self).exp())
         if to_other is not None:
             self = node._raw_saved_self.unpack(node)
             other = node._raw_saved_other.unpack(node)
-            grad_other = grad / (1 + (self - other).exp()).conj()
+            grad_other = grad / conj(1 + (self - other).exp())
         return grad_self, grad_other
 
     def release_variables(node):
@@ -6183,7 +6230,7 @@ class Exp2Backward0(Node):
         if grad is None:
             return (None,) * len(node.next_edges)
         result = node._raw_saved_result.unpack(node)
-        return (grad * result.conj() * 0.6931471805599453,)
+        return (grad * conj(result) * 0.6931471805599453,)
 
     def release_variables(node):
         release(node._raw_saved_result)
@@ -6201,7 +6248,7 @@ class Log10Backward0(Node):
         if grad is None:
             return (None,) * len(node.next_edges)
         self = node._raw_saved_self.unpack(node)
-        return (grad / (self.conj() * 2.3025850929940455),)
+        return (grad / (conj(self) * 2.3025850929940455),)
 
     def release_variables(node):
         release(node._raw_saved_self)
@@ -6219,7 +6266,7 @@ class AsinhBackward0(Node):
         if grad is None:
             return (None,) * len(node.next_edges)
         self = node._raw_saved_self.unpack(node)
-        return (grad * (self.pow(2) + 1).rsqrt().conj(),)
+        return (grad * conj((self.pow(2) + 1).rsqrt()),)
 
     def release_variables(node):
         release(node._raw_saved_self)
@@ -6237,7 +6284,7 @@ class AcoshBackward0(Node):
         if grad is None:
             return (None,) * len(node.next_edges)
         self = node._raw_saved_self.unpack(node)
-        return (grad * acosh_slope(self).conj(),)
+        return (grad * conj(acosh_slope(self)),)
 
     def release_variables(node):
         release(node._raw_saved_self)
@@ -6255,7 +6302,7 @@ class AtanhBackward0(Node):
         if grad is None:
             return (None,) * len(node.next_edges)
         self = node._raw_saved_self.unpack(node)
-        return (grad / (1 - self.pow(2)).conj(),)
+        return (grad / conj(1 - self.pow(2)),)
 
     def release_variables(node):
         release(node._raw_saved_self)
@@ -7647,6 +7694,165 @@ class BincountBackward0(Node):
         if grad is None:
             return (None,) * len(node.next_edges)
         return (derivative_not_implemented('bincount'),)
+
+
+class DistBackward0(Node):
+    """aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_raw_saved_other', '_saved_p', '_raw_saved_result', )
+    saved_names = ('self', 'other', 'result', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_other, _) = node.next_edges
+        grad_self = grad_other = None
+        if to_self is not None:
+            self = node._raw_saved_self.unpack(node)
+            other = node._raw_saved_other.unpack(node)
+            p = node._saved_p
+            result = node._raw_saved_result.unpack(node)
+            grad_self = dist_backward(grad, self, other, p, result)
+        if to_other is not None:
+            other = node._raw_saved_other.unpack(node)
+            self = node._raw_saved_self.unpack(node)
+            p = node._saved_p
+            result = node._raw_saved_result.unpack(node)
+            grad_other = dist_backward(grad, other, self, p, result)
+        return grad_self, grad_other
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_other, node._raw_saved_result)
+
+
+class EuclideanDistBackward0(Node):
+    """aten::_euclidean_dist(Tensor x1, Tensor x2) -> Tensor"""
+
+    __slots__ = ('_raw_saved_x1', '_raw_saved_x2', '_raw_saved_result', )
+    saved_names = ('x1', 'x2', 'result', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_x1, _), (to_x2, _) = node.next_edges
+        grad_x1 = grad_x2 = None
+        if to_x1 is not None or to_x2 is not None:
+            x1 = node._raw_saved_x1.unpack(node)
+            x2 = node._raw_saved_x2.unpack(node)
+            result = node._raw_saved_result.unpack(node)
+            grad_x1, grad_x2 = euclidean_dist_backward(grad, x1, x2, result)
+        return grad_x1, grad_x2
+
+    def release_variables(node):
+        release(node._raw_saved_x1, node._raw_saved_x2, node._raw_saved_result)
+
+
+class CdistBackward0(Node):
+    """aten::_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor"""
+
+    __slots__ = ('_raw_saved_x1', '_raw_saved_x2', '_saved_p', '_raw_saved_result', )
+    saved_names = ('x1', 'x2', 'result', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_x1, _), (to_x2, _) = node.next_edges
+        grad_x1 = grad_x2 = None
+        if to_x1 is not None:
+            x1 = node._raw_saved_x1.unpack(node)
+            x2 = node._raw_saved_x2.unpack(node)
+            p = node._saved_p
+            result = node._raw_saved_result.unpack(node)
+            grad_x1 = _cdist_backward(grad.contiguous(), x1, x2, p, result)
+        if to_x2 is not None:
+            x2 = node._raw_saved_x2.unpack(node)
+            x1 = node._raw_saved_x1.unpack(node)
+            p = node._saved_p
+            result = node._raw_saved_result.unpack(node)
+            grad_x2 = _cdist_backward(grad.mT.contiguous(), x2, x1, p, result.mT.contiguous())
+        return grad_x1, grad_x2
+
+    def release_variables(node):
+        release(node._raw_saved_x1, node._raw_saved_x2, node._raw_saved_result)
+
+
+class CdistBackwardBackward0(Node):
+    """aten::_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_grad, _), (to_x1, _), (to_x2, _), (to_cdist, _) = node.next_edges
+        grad_grad = grad_x1 = grad_x2 = grad_cdist = None
+        if to_grad is not None or to_x1 is not None or to_x2 is not None or to_cdist is not None:
+            grad_grad, grad_x1, grad_x2, grad_cdist = not_implemented('_cdist_backward')
+        return grad_grad, grad_x1, grad_x2, grad_cdist
+
+
+class PdistBackward0(Node):
+    """aten::_pdist_forward(Tensor self, float p=2.0) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_saved_p', '_raw_saved_result', )
+    saved_names = ('self', 'result', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        p = node._saved_p
+        result = node._raw_saved_result.unpack(node)
+        return (_pdist_backward(grad, self, p, result),)
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_result)
+
+
+class PdistBackwardBackward0(Node):
+    """aten::_pdist_backward(Tensor grad, Tensor self, float p, Tensor pdist) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_grad, _), (to_self, _), (to_pdist, _) = node.next_edges
+        grad_grad = grad_self = grad_pdist = None
+        if to_grad is not None or to_self is not None or to_pdist is not None:
+            grad_grad, grad_self, grad_pdist = not_implemented('_pdist_backward')
+        return grad_grad, grad_self, grad_pdist
+
+
+class RenormBackward0(Node):
+    """aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_saved_p', '_saved_dim', '_saved_maxnorm', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        p = node._saved_p
+        dim = node._saved_dim
+        maxnorm = node._saved_maxnorm
+        return (renorm_backward(grad, self, p, dim, maxnorm),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
 
 
 class ViewBackward0(Node):

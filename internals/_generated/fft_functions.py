@@ -7,4 +7,114 @@ Each function parses its arguments against the overloads listed with its parser 
 from internals._generated import ops
 from internals.core.arg_parser import PythonArgParser
 
-__all__ = []
+__all__ = ['fft', 'ifft', 'rfft', 'irfft', 'hfft', 'ihfft', 'fft2', 'ifft2', 'rfft2', 'irfft2', 'hfft2', 'ihfft2', 'fftn', 'ifftn', 'rfftn', 'irfftn', 'hfftn', 'ihfftn', 'fftfreq', 'rfftfreq', 'fftshift', 'ifftshift']
+
+_parse_fft = PythonArgParser('fft_fft', [(ops.fft_fft_op, ops.fft_fft, ops.fft_fft_out_op, ops.fft_fft_out)], False)
+def fft(*args, **kwargs):
+    """aten::fft_fft(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor"""
+    return _parse_fft(args, kwargs)
+
+_parse_ifft = PythonArgParser('fft_ifft', [(ops.fft_ifft_op, ops.fft_ifft, ops.fft_ifft_out_op, ops.fft_ifft_out)], False)
+def ifft(*args, **kwargs):
+    """aten::fft_ifft(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor"""
+    return _parse_ifft(args, kwargs)
+
+_parse_rfft = PythonArgParser('fft_rfft', [(ops.fft_rfft_op, ops.fft_rfft, ops.fft_rfft_out_op, ops.fft_rfft_out)], False)
+def rfft(*args, **kwargs):
+    """aten::fft_rfft(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor"""
+    return _parse_rfft(args, kwargs)
+
+_parse_irfft = PythonArgParser('fft_irfft', [(ops.fft_irfft_op, ops.fft_irfft, ops.fft_irfft_out_op, ops.fft_irfft_out)], False)
+def irfft(*args, **kwargs):
+    """aten::fft_irfft(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor"""
+    return _parse_irfft(args, kwargs)
+
+_parse_hfft = PythonArgParser('fft_hfft', [(ops.fft_hfft_op, ops.fft_hfft, ops.fft_hfft_out_op, ops.fft_hfft_out)], False)
+def hfft(*args, **kwargs):
+    """aten::fft_hfft(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor"""
+    return _parse_hfft(args, kwargs)
+
+_parse_ihfft = PythonArgParser('fft_ihfft', [(ops.fft_ihfft_op, ops.fft_ihfft, ops.fft_ihfft_out_op, ops.fft_ihfft_out)], False)
+def ihfft(*args, **kwargs):
+    """aten::fft_ihfft(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor"""
+    return _parse_ihfft(args, kwargs)
+
+_parse_fft2 = PythonArgParser('fft_fft2', [(ops.fft_fft2_op, ops.fft_fft2, ops.fft_fft2_out_op, ops.fft_fft2_out)], False)
+def fft2(*args, **kwargs):
+    """aten::fft_fft2(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor"""
+    return _parse_fft2(args, kwargs)
+
+_parse_ifft2 = PythonArgParser('fft_ifft2', [(ops.fft_ifft2_op, ops.fft_ifft2, ops.fft_ifft2_out_op, ops.fft_ifft2_out)], False)
+def ifft2(*args, **kwargs):
+    """aten::fft_ifft2(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor"""
+    return _parse_ifft2(args, kwargs)
+
+_parse_rfft2 = PythonArgParser('fft_rfft2', [(ops.fft_rfft2_op, ops.fft_rfft2, ops.fft_rfft2_out_op, ops.fft_rfft2_out)], False)
+def rfft2(*args, **kwargs):
+    """aten::fft_rfft2(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor"""
+    return _parse_rfft2(args, kwargs)
+
+_parse_irfft2 = PythonArgParser('fft_irfft2', [(ops.fft_irfft2_op, ops.fft_irfft2, ops.fft_irfft2_out_op, ops.fft_irfft2_out)], False)
+def irfft2(*args, **kwargs):
+    """aten::fft_irfft2(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor"""
+    return _parse_irfft2(args, kwargs)
+
+_parse_hfft2 = PythonArgParser('fft_hfft2', [(ops.fft_hfft2_op, ops.fft_hfft2, ops.fft_hfft2_out_op, ops.fft_hfft2_out)], False)
+def hfft2(*args, **kwargs):
+    """aten::fft_hfft2(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor"""
+    return _parse_hfft2(args, kwargs)
+
+_parse_ihfft2 = PythonArgParser('fft_ihfft2', [(ops.fft_ihfft2_op, ops.fft_ihfft2, ops.fft_ihfft2_out_op, ops.fft_ihfft2_out)], False)
+def ihfft2(*args, **kwargs):
+    """aten::fft_ihfft2(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor"""
+    return _parse_ihfft2(args, kwargs)
+
+_parse_fftn = PythonArgParser('fft_fftn', [(ops.fft_fftn_op, ops.fft_fftn, ops.fft_fftn_out_op, ops.fft_fftn_out)], False)
+def fftn(*args, **kwargs):
+    """aten::fft_fftn(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"""
+    return _parse_fftn(args, kwargs)
+
+_parse_ifftn = PythonArgParser('fft_ifftn', [(ops.fft_ifftn_op, ops.fft_ifftn, ops.fft_ifftn_out_op, ops.fft_ifftn_out)], False)
+def ifftn(*args, **kwargs):
+    """aten::fft_ifftn(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"""
+    return _parse_ifftn(args, kwargs)
+
+_parse_rfftn = PythonArgParser('fft_rfftn', [(ops.fft_rfftn_op, ops.fft_rfftn, ops.fft_rfftn_out_op, ops.fft_rfftn_out)], False)
+def rfftn(*args, **kwargs):
+    """aten::fft_rfftn(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"""
+    return _parse_rfftn(args, kwargs)
+
+_parse_irfftn = PythonArgParser('fft_irfftn', [(ops.fft_irfftn_op, ops.fft_irfftn, ops.fft_irfftn_out_op, ops.fft_irfftn_out)], False)
+def irfftn(*args, **kwargs):
+    """aten::fft_irfftn(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"""
+    return _parse_irfftn(args, kwargs)
+
+_parse_hfftn = PythonArgParser('fft_hfftn', [(ops.fft_hfftn_op, ops.fft_hfftn, ops.fft_hfftn_out_op, ops.fft_hfftn_out)], False)
+def hfftn(*args, **kwargs):
+    """aten::fft_hfftn(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"""
+    return _parse_hfftn(args, kwargs)
+
+_parse_ihfftn = PythonArgParser('fft_ihfftn', [(ops.fft_ihfftn_op, ops.fft_ihfftn, ops.fft_ihfftn_out_op, ops.fft_ihfftn_out)], False)
+def ihfftn(*args, **kwargs):
+    """aten::fft_ihfftn(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"""
+    return _parse_ihfftn(args, kwargs)
+
+_parse_fftfreq = PythonArgParser('fft_fftfreq', [(ops.fft_fftfreq_op, ops.fft_fftfreq, ops.fft_fftfreq_out_op, ops.fft_fftfreq_out)], False)
+def fftfreq(*args, **kwargs):
+    """aten::fft_fftfreq(int n, float d=1.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
+    return _parse_fftfreq(args, kwargs)
+
+_parse_rfftfreq = PythonArgParser('fft_rfftfreq', [(ops.fft_rfftfreq_op, ops.fft_rfftfreq, ops.fft_rfftfreq_out_op, ops.fft_rfftfreq_out)], False)
+def rfftfreq(*args, **kwargs):
+    """aten::fft_rfftfreq(int n, float d=1.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
+    return _parse_rfftfreq(args, kwargs)
+
+_parse_fftshift = PythonArgParser('fft_fftshift', [(ops.fft_fftshift_op, ops.fft_fftshift)], False)
+def fftshift(*args, **kwargs):
+    """aten::fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor"""
+    return _parse_fftshift(args, kwargs)
+
+_parse_ifftshift = PythonArgParser('fft_ifftshift', [(ops.fft_ifftshift_op, ops.fft_ifftshift)], False)
+def ifftshift(*args, **kwargs):
+    """aten::fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor"""
+    return _parse_ifftshift(args, kwargs)

@@ -1654,6 +1654,18 @@ class TensorMethods:
         """aten::bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor"""
         return _bincount((self, *args), kwargs)
 
+    def dist(self, *args, **kwargs):
+        """aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor"""
+        return _dist((self, *args), kwargs)
+
+    def renorm(self, *args, **kwargs):
+        """aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor"""
+        return _renorm((self, *args), kwargs)
+
+    def renorm_(self, *args, **kwargs):
+        """aten::renorm_(Tensor(a!) self, Scalar p, int dim, Scalar maxnorm) -> Tensor(a!)"""
+        return _renorm_((self, *args), kwargs)
+
     def view(self, *args, **kwargs):
         """aten::view(Tensor(a) self, int[] size) -> Tensor(a)\naten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)"""
         return _view((self, *args), kwargs)
@@ -2477,6 +2489,9 @@ _logcumsumexp = PythonArgParser('logcumsumexp', [(ops.logcumsumexp_op, ops.logcu
 _histc = PythonArgParser('histc', [(ops.histc_op, ops.histc)], True)
 _histogram = PythonArgParser('histogram', [(ops.histogram_bins_tensor_op, ops.histogram_bins_tensor), (ops.histogram_bin_ct_op, ops.histogram_bin_ct)], True)
 _bincount = PythonArgParser('bincount', [(ops.bincount_op, ops.bincount)], True)
+_dist = PythonArgParser('dist', [(ops.dist_op, ops.dist)], True)
+_renorm = PythonArgParser('renorm', [(ops.renorm_op, ops.renorm)], True)
+_renorm_ = PythonArgParser('renorm_', [(ops.renorm__op, ops.renorm_)], True)
 _view = PythonArgParser('view', [(ops.view_op, ops.view), (ops.view_dtype_op, ops.view_dtype)], True)
 _as_strided = PythonArgParser('as_strided', [(ops.as_strided_op, ops.as_strided)], True)
 _as_strided_ = PythonArgParser('as_strided_', [(ops.as_strided__op, ops.as_strided_)], True)

@@ -488,6 +488,372 @@ def triu_indices(row, col, offset, dtype, layout, device, pin_memory, _table=tri
         return triu_indices_op(row, col, offset, dtype, layout, device, pin_memory)
     return _table[factory_keys(device)](row, col, offset, dtype, layout, device, pin_memory)
 
+_fft_r2c_op = define('_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor', CPU='fft.leaves._fft_r2c', Autograd='_generated.autograd_kernels._fft_r2c')
+def _fft_r2c(self, dim, normalization, onesided, _table=_fft_r2c_op.table):
+    if hot.off:
+        return _fft_r2c_op(self, dim, normalization, onesided)
+    return _table[self._geometry.keys](self, dim, normalization, onesided)
+
+_fft_r2c_out_op = define('_fft_r2c.out(Tensor self, int[] dim, int normalization, bool onesided, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants._fft_r2c_out', Autograd='autograd.manual.out_variant')
+def _fft_r2c_out(self, dim, normalization, onesided, out, _table=_fft_r2c_out_op.table):
+    if hot.off:
+        return _fft_r2c_out_op(self, dim, normalization, onesided, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, dim, normalization, onesided, out)
+
+_fft_c2r_op = define('_fft_c2r(Tensor self, int[] dim, int normalization, int last_dim_size) -> Tensor', CPU='fft.leaves._fft_c2r', Autograd='_generated.autograd_kernels._fft_c2r')
+def _fft_c2r(self, dim, normalization, last_dim_size, _table=_fft_c2r_op.table):
+    if hot.off:
+        return _fft_c2r_op(self, dim, normalization, last_dim_size)
+    return _table[self._geometry.keys](self, dim, normalization, last_dim_size)
+
+_fft_c2r_out_op = define('_fft_c2r.out(Tensor self, int[] dim, int normalization, int last_dim_size, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants._fft_c2r_out', Autograd='autograd.manual.out_variant')
+def _fft_c2r_out(self, dim, normalization, last_dim_size, out, _table=_fft_c2r_out_op.table):
+    if hot.off:
+        return _fft_c2r_out_op(self, dim, normalization, last_dim_size, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, dim, normalization, last_dim_size, out)
+
+_fft_c2c_op = define('_fft_c2c(Tensor self, int[] dim, int normalization, bool forward) -> Tensor', CPU='fft.leaves._fft_c2c', Autograd='_generated.autograd_kernels._fft_c2c')
+def _fft_c2c(self, dim, normalization, forward, _table=_fft_c2c_op.table):
+    if hot.off:
+        return _fft_c2c_op(self, dim, normalization, forward)
+    return _table[self._geometry.keys](self, dim, normalization, forward)
+
+_fft_c2c_out_op = define('_fft_c2c.out(Tensor self, int[] dim, int normalization, bool forward, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants._fft_c2c_out', Autograd='autograd.manual.out_variant')
+def _fft_c2c_out(self, dim, normalization, forward, out, _table=_fft_c2c_out_op.table):
+    if hot.off:
+        return _fft_c2c_out_op(self, dim, normalization, forward, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, dim, normalization, forward, out)
+
+fft_fft_op = define('fft_fft(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor', CompositeImplicitAutograd='fft.one_dimension.fft_fft')
+def fft_fft(self, n, dim, norm, _table=fft_fft_op.table):
+    if hot.off:
+        return fft_fft_op(self, n, dim, norm)
+    return _table[self._geometry.keys](self, n, dim, norm)
+
+fft_fft_out_op = define('fft_fft.out(Tensor self, int? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.fft_fft_out', Autograd='autograd.manual.out_variant')
+def fft_fft_out(self, n, dim, norm, out, _table=fft_fft_out_op.table):
+    if hot.off:
+        return fft_fft_out_op(self, n, dim, norm, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, n, dim, norm, out)
+
+fft_ifft_op = define('fft_ifft(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor', CompositeImplicitAutograd='fft.one_dimension.fft_ifft')
+def fft_ifft(self, n, dim, norm, _table=fft_ifft_op.table):
+    if hot.off:
+        return fft_ifft_op(self, n, dim, norm)
+    return _table[self._geometry.keys](self, n, dim, norm)
+
+fft_ifft_out_op = define('fft_ifft.out(Tensor self, int? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.fft_ifft_out', Autograd='autograd.manual.out_variant')
+def fft_ifft_out(self, n, dim, norm, out, _table=fft_ifft_out_op.table):
+    if hot.off:
+        return fft_ifft_out_op(self, n, dim, norm, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, n, dim, norm, out)
+
+fft_rfft_op = define('fft_rfft(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor', CompositeImplicitAutograd='fft.one_dimension.fft_rfft')
+def fft_rfft(self, n, dim, norm, _table=fft_rfft_op.table):
+    if hot.off:
+        return fft_rfft_op(self, n, dim, norm)
+    return _table[self._geometry.keys](self, n, dim, norm)
+
+fft_rfft_out_op = define('fft_rfft.out(Tensor self, int? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.fft_rfft_out', Autograd='autograd.manual.out_variant')
+def fft_rfft_out(self, n, dim, norm, out, _table=fft_rfft_out_op.table):
+    if hot.off:
+        return fft_rfft_out_op(self, n, dim, norm, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, n, dim, norm, out)
+
+fft_irfft_op = define('fft_irfft(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor', CompositeImplicitAutograd='fft.one_dimension.fft_irfft')
+def fft_irfft(self, n, dim, norm, _table=fft_irfft_op.table):
+    if hot.off:
+        return fft_irfft_op(self, n, dim, norm)
+    return _table[self._geometry.keys](self, n, dim, norm)
+
+fft_irfft_out_op = define('fft_irfft.out(Tensor self, int? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='fft.real_outputs.fft_irfft_out', Autograd='autograd.manual.out_variant')
+def fft_irfft_out(self, n, dim, norm, out, _table=fft_irfft_out_op.table):
+    if hot.off:
+        return fft_irfft_out_op(self, n, dim, norm, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, n, dim, norm, out)
+
+fft_hfft_op = define('fft_hfft(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor', CompositeImplicitAutograd='fft.one_dimension.fft_hfft')
+def fft_hfft(self, n, dim, norm, _table=fft_hfft_op.table):
+    if hot.off:
+        return fft_hfft_op(self, n, dim, norm)
+    return _table[self._geometry.keys](self, n, dim, norm)
+
+fft_hfft_out_op = define('fft_hfft.out(Tensor self, int? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='fft.real_outputs.fft_hfft_out', Autograd='autograd.manual.out_variant')
+def fft_hfft_out(self, n, dim, norm, out, _table=fft_hfft_out_op.table):
+    if hot.off:
+        return fft_hfft_out_op(self, n, dim, norm, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, n, dim, norm, out)
+
+fft_ihfft_op = define('fft_ihfft(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor', CompositeImplicitAutograd='fft.one_dimension.fft_ihfft')
+def fft_ihfft(self, n, dim, norm, _table=fft_ihfft_op.table):
+    if hot.off:
+        return fft_ihfft_op(self, n, dim, norm)
+    return _table[self._geometry.keys](self, n, dim, norm)
+
+fft_ihfft_out_op = define('fft_ihfft.out(Tensor self, int? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.fft_ihfft_out', Autograd='autograd.manual.out_variant')
+def fft_ihfft_out(self, n, dim, norm, out, _table=fft_ihfft_out_op.table):
+    if hot.off:
+        return fft_ihfft_out_op(self, n, dim, norm, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, n, dim, norm, out)
+
+fft_fft2_op = define('fft_fft2(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor', CompositeImplicitAutograd='fft.many_dimensions.fft_fft2')
+def fft_fft2(self, s, dim, norm, _table=fft_fft2_op.table):
+    if hot.off:
+        return fft_fft2_op(self, s, dim, norm)
+    return _table[self._geometry.keys](self, s, dim, norm)
+
+fft_fft2_out_op = define('fft_fft2.out(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.fft_fft2_out', Autograd='autograd.manual.out_variant')
+def fft_fft2_out(self, s, dim, norm, out, _table=fft_fft2_out_op.table):
+    if hot.off:
+        return fft_fft2_out_op(self, s, dim, norm, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, s, dim, norm, out)
+
+fft_ifft2_op = define('fft_ifft2(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor', CompositeImplicitAutograd='fft.many_dimensions.fft_ifft2')
+def fft_ifft2(self, s, dim, norm, _table=fft_ifft2_op.table):
+    if hot.off:
+        return fft_ifft2_op(self, s, dim, norm)
+    return _table[self._geometry.keys](self, s, dim, norm)
+
+fft_ifft2_out_op = define('fft_ifft2.out(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.fft_ifft2_out', Autograd='autograd.manual.out_variant')
+def fft_ifft2_out(self, s, dim, norm, out, _table=fft_ifft2_out_op.table):
+    if hot.off:
+        return fft_ifft2_out_op(self, s, dim, norm, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, s, dim, norm, out)
+
+fft_rfft2_op = define('fft_rfft2(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor', CompositeImplicitAutograd='fft.many_dimensions.fft_rfft2')
+def fft_rfft2(self, s, dim, norm, _table=fft_rfft2_op.table):
+    if hot.off:
+        return fft_rfft2_op(self, s, dim, norm)
+    return _table[self._geometry.keys](self, s, dim, norm)
+
+fft_rfft2_out_op = define('fft_rfft2.out(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.fft_rfft2_out', Autograd='autograd.manual.out_variant')
+def fft_rfft2_out(self, s, dim, norm, out, _table=fft_rfft2_out_op.table):
+    if hot.off:
+        return fft_rfft2_out_op(self, s, dim, norm, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, s, dim, norm, out)
+
+fft_irfft2_op = define('fft_irfft2(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor', CompositeImplicitAutograd='fft.many_dimensions.fft_irfft2')
+def fft_irfft2(self, s, dim, norm, _table=fft_irfft2_op.table):
+    if hot.off:
+        return fft_irfft2_op(self, s, dim, norm)
+    return _table[self._geometry.keys](self, s, dim, norm)
+
+fft_irfft2_out_op = define('fft_irfft2.out(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='fft.real_outputs.fft_irfft2_out', Autograd='autograd.manual.out_variant')
+def fft_irfft2_out(self, s, dim, norm, out, _table=fft_irfft2_out_op.table):
+    if hot.off:
+        return fft_irfft2_out_op(self, s, dim, norm, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, s, dim, norm, out)
+
+fft_hfft2_op = define('fft_hfft2(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor', CompositeImplicitAutograd='fft.many_dimensions.fft_hfft2')
+def fft_hfft2(self, s, dim, norm, _table=fft_hfft2_op.table):
+    if hot.off:
+        return fft_hfft2_op(self, s, dim, norm)
+    return _table[self._geometry.keys](self, s, dim, norm)
+
+fft_hfft2_out_op = define('fft_hfft2.out(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='fft.real_outputs.fft_hfft2_out', Autograd='autograd.manual.out_variant')
+def fft_hfft2_out(self, s, dim, norm, out, _table=fft_hfft2_out_op.table):
+    if hot.off:
+        return fft_hfft2_out_op(self, s, dim, norm, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, s, dim, norm, out)
+
+fft_ihfft2_op = define('fft_ihfft2(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor', CompositeImplicitAutograd='fft.many_dimensions.fft_ihfft2')
+def fft_ihfft2(self, s, dim, norm, _table=fft_ihfft2_op.table):
+    if hot.off:
+        return fft_ihfft2_op(self, s, dim, norm)
+    return _table[self._geometry.keys](self, s, dim, norm)
+
+fft_ihfft2_out_op = define('fft_ihfft2.out(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.fft_ihfft2_out', Autograd='autograd.manual.out_variant')
+def fft_ihfft2_out(self, s, dim, norm, out, _table=fft_ihfft2_out_op.table):
+    if hot.off:
+        return fft_ihfft2_out_op(self, s, dim, norm, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, s, dim, norm, out)
+
+fft_fftn_op = define('fft_fftn(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor', CompositeImplicitAutograd='fft.many_dimensions.fft_fftn')
+def fft_fftn(self, s, dim, norm, _table=fft_fftn_op.table):
+    if hot.off:
+        return fft_fftn_op(self, s, dim, norm)
+    return _table[self._geometry.keys](self, s, dim, norm)
+
+fft_fftn_out_op = define('fft_fftn.out(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.fft_fftn_out', Autograd='autograd.manual.out_variant')
+def fft_fftn_out(self, s, dim, norm, out, _table=fft_fftn_out_op.table):
+    if hot.off:
+        return fft_fftn_out_op(self, s, dim, norm, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, s, dim, norm, out)
+
+fft_ifftn_op = define('fft_ifftn(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor', CompositeImplicitAutograd='fft.many_dimensions.fft_ifftn')
+def fft_ifftn(self, s, dim, norm, _table=fft_ifftn_op.table):
+    if hot.off:
+        return fft_ifftn_op(self, s, dim, norm)
+    return _table[self._geometry.keys](self, s, dim, norm)
+
+fft_ifftn_out_op = define('fft_ifftn.out(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.fft_ifftn_out', Autograd='autograd.manual.out_variant')
+def fft_ifftn_out(self, s, dim, norm, out, _table=fft_ifftn_out_op.table):
+    if hot.off:
+        return fft_ifftn_out_op(self, s, dim, norm, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, s, dim, norm, out)
+
+fft_rfftn_op = define('fft_rfftn(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor', CompositeImplicitAutograd='fft.many_dimensions.fft_rfftn')
+def fft_rfftn(self, s, dim, norm, _table=fft_rfftn_op.table):
+    if hot.off:
+        return fft_rfftn_op(self, s, dim, norm)
+    return _table[self._geometry.keys](self, s, dim, norm)
+
+fft_rfftn_out_op = define('fft_rfftn.out(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.fft_rfftn_out', Autograd='autograd.manual.out_variant')
+def fft_rfftn_out(self, s, dim, norm, out, _table=fft_rfftn_out_op.table):
+    if hot.off:
+        return fft_rfftn_out_op(self, s, dim, norm, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, s, dim, norm, out)
+
+fft_irfftn_op = define('fft_irfftn(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor', CompositeImplicitAutograd='fft.many_dimensions.fft_irfftn')
+def fft_irfftn(self, s, dim, norm, _table=fft_irfftn_op.table):
+    if hot.off:
+        return fft_irfftn_op(self, s, dim, norm)
+    return _table[self._geometry.keys](self, s, dim, norm)
+
+fft_irfftn_out_op = define('fft_irfftn.out(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='fft.real_outputs.fft_irfftn_out', Autograd='autograd.manual.out_variant')
+def fft_irfftn_out(self, s, dim, norm, out, _table=fft_irfftn_out_op.table):
+    if hot.off:
+        return fft_irfftn_out_op(self, s, dim, norm, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, s, dim, norm, out)
+
+fft_hfftn_op = define('fft_hfftn(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor', CompositeImplicitAutograd='fft.many_dimensions.fft_hfftn')
+def fft_hfftn(self, s, dim, norm, _table=fft_hfftn_op.table):
+    if hot.off:
+        return fft_hfftn_op(self, s, dim, norm)
+    return _table[self._geometry.keys](self, s, dim, norm)
+
+fft_hfftn_out_op = define('fft_hfftn.out(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='fft.real_outputs.fft_hfftn_out', Autograd='autograd.manual.out_variant')
+def fft_hfftn_out(self, s, dim, norm, out, _table=fft_hfftn_out_op.table):
+    if hot.off:
+        return fft_hfftn_out_op(self, s, dim, norm, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, s, dim, norm, out)
+
+fft_ihfftn_op = define('fft_ihfftn(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor', CompositeImplicitAutograd='fft.many_dimensions.fft_ihfftn')
+def fft_ihfftn(self, s, dim, norm, _table=fft_ihfftn_op.table):
+    if hot.off:
+        return fft_ihfftn_op(self, s, dim, norm)
+    return _table[self._geometry.keys](self, s, dim, norm)
+
+fft_ihfftn_out_op = define('fft_ihfftn.out(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.fft_ihfftn_out', Autograd='autograd.manual.out_variant')
+def fft_ihfftn_out(self, s, dim, norm, out, _table=fft_ihfftn_out_op.table):
+    if hot.off:
+        return fft_ihfftn_out_op(self, s, dim, norm, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, s, dim, norm, out)
+
+fft_fftfreq_op = define('fft_fftfreq(int n, float d=1.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='fft.frequencies.fft_fftfreq')
+def fft_fftfreq(n, d, dtype, layout, device, pin_memory, _table=fft_fftfreq_op.table):
+    if hot.off:
+        return fft_fftfreq_op(n, d, dtype, layout, device, pin_memory)
+    return _table[factory_keys(device)](n, d, dtype, layout, device, pin_memory)
+
+fft_fftfreq_out_op = define('fft_fftfreq.out(int n, float d=1.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.fft_fftfreq_out', Autograd='autograd.manual.out_variant')
+def fft_fftfreq_out(n, d, dtype, layout, device, pin_memory, out, _table=fft_fftfreq_out_op.table):
+    if hot.off:
+        return fft_fftfreq_out_op(n, d, dtype, layout, device, pin_memory, out)
+    return _table[out._geometry.keys](n, d, dtype, layout, device, pin_memory, out)
+
+fft_rfftfreq_op = define('fft_rfftfreq(int n, float d=1.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='fft.frequencies.fft_rfftfreq')
+def fft_rfftfreq(n, d, dtype, layout, device, pin_memory, _table=fft_rfftfreq_op.table):
+    if hot.off:
+        return fft_rfftfreq_op(n, d, dtype, layout, device, pin_memory)
+    return _table[factory_keys(device)](n, d, dtype, layout, device, pin_memory)
+
+fft_rfftfreq_out_op = define('fft_rfftfreq.out(int n, float d=1.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.fft_rfftfreq_out', Autograd='autograd.manual.out_variant')
+def fft_rfftfreq_out(n, d, dtype, layout, device, pin_memory, out, _table=fft_rfftfreq_out_op.table):
+    if hot.off:
+        return fft_rfftfreq_out_op(n, d, dtype, layout, device, pin_memory, out)
+    return _table[out._geometry.keys](n, d, dtype, layout, device, pin_memory, out)
+
+fft_fftshift_op = define('fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor', CompositeImplicitAutograd='fft.frequencies.fft_fftshift')
+def fft_fftshift(self, dim, _table=fft_fftshift_op.table):
+    if hot.off:
+        return fft_fftshift_op(self, dim)
+    return _table[self._geometry.keys](self, dim)
+
+fft_ifftshift_op = define('fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor', CompositeImplicitAutograd='fft.frequencies.fft_ifftshift')
+def fft_ifftshift(self, dim, _table=fft_ifftshift_op.table):
+    if hot.off:
+        return fft_ifftshift_op(self, dim)
+    return _table[self._geometry.keys](self, dim)
+
+bartlett_window_op = define('bartlett_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='fft.signal_windows.bartlett_window')
+def bartlett_window(window_length, dtype, layout, device, pin_memory, _table=bartlett_window_op.table):
+    if hot.off:
+        return bartlett_window_op(window_length, dtype, layout, device, pin_memory)
+    return _table[factory_keys(device)](window_length, dtype, layout, device, pin_memory)
+
+bartlett_window_periodic_op = define('bartlett_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='fft.signal_windows.bartlett_window_periodic')
+def bartlett_window_periodic(window_length, periodic, dtype, layout, device, pin_memory, _table=bartlett_window_periodic_op.table):
+    if hot.off:
+        return bartlett_window_periodic_op(window_length, periodic, dtype, layout, device, pin_memory)
+    return _table[factory_keys(device)](window_length, periodic, dtype, layout, device, pin_memory)
+
+blackman_window_op = define('blackman_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='fft.signal_windows.blackman_window')
+def blackman_window(window_length, dtype, layout, device, pin_memory, _table=blackman_window_op.table):
+    if hot.off:
+        return blackman_window_op(window_length, dtype, layout, device, pin_memory)
+    return _table[factory_keys(device)](window_length, dtype, layout, device, pin_memory)
+
+blackman_window_periodic_op = define('blackman_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='fft.signal_windows.blackman_window_periodic')
+def blackman_window_periodic(window_length, periodic, dtype, layout, device, pin_memory, _table=blackman_window_periodic_op.table):
+    if hot.off:
+        return blackman_window_periodic_op(window_length, periodic, dtype, layout, device, pin_memory)
+    return _table[factory_keys(device)](window_length, periodic, dtype, layout, device, pin_memory)
+
+hann_window_op = define('hann_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='fft.signal_windows.hann_window')
+def hann_window(window_length, dtype, layout, device, pin_memory, _table=hann_window_op.table):
+    if hot.off:
+        return hann_window_op(window_length, dtype, layout, device, pin_memory)
+    return _table[factory_keys(device)](window_length, dtype, layout, device, pin_memory)
+
+hann_window_periodic_op = define('hann_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='fft.signal_windows.hann_window_periodic')
+def hann_window_periodic(window_length, periodic, dtype, layout, device, pin_memory, _table=hann_window_periodic_op.table):
+    if hot.off:
+        return hann_window_periodic_op(window_length, periodic, dtype, layout, device, pin_memory)
+    return _table[factory_keys(device)](window_length, periodic, dtype, layout, device, pin_memory)
+
+hamming_window_op = define('hamming_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='fft.signal_windows.hamming_window')
+def hamming_window(window_length, dtype, layout, device, pin_memory, _table=hamming_window_op.table):
+    if hot.off:
+        return hamming_window_op(window_length, dtype, layout, device, pin_memory)
+    return _table[factory_keys(device)](window_length, dtype, layout, device, pin_memory)
+
+hamming_window_periodic_op = define('hamming_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='fft.signal_windows.hamming_window_periodic')
+def hamming_window_periodic(window_length, periodic, dtype, layout, device, pin_memory, _table=hamming_window_periodic_op.table):
+    if hot.off:
+        return hamming_window_periodic_op(window_length, periodic, dtype, layout, device, pin_memory)
+    return _table[factory_keys(device)](window_length, periodic, dtype, layout, device, pin_memory)
+
+hamming_window_periodic_alpha_op = define('hamming_window.periodic_alpha(int window_length, bool periodic, float alpha, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='fft.signal_windows.hamming_window_periodic_alpha')
+def hamming_window_periodic_alpha(window_length, periodic, alpha, dtype, layout, device, pin_memory, _table=hamming_window_periodic_alpha_op.table):
+    if hot.off:
+        return hamming_window_periodic_alpha_op(window_length, periodic, alpha, dtype, layout, device, pin_memory)
+    return _table[factory_keys(device)](window_length, periodic, alpha, dtype, layout, device, pin_memory)
+
+hamming_window_periodic_alpha_beta_op = define('hamming_window.periodic_alpha_beta(int window_length, bool periodic, float alpha, float beta, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='fft.signal_windows.hamming_window_periodic_alpha_beta')
+def hamming_window_periodic_alpha_beta(window_length, periodic, alpha, beta, dtype, layout, device, pin_memory, _table=hamming_window_periodic_alpha_beta_op.table):
+    if hot.off:
+        return hamming_window_periodic_alpha_beta_op(window_length, periodic, alpha, beta, dtype, layout, device, pin_memory)
+    return _table[factory_keys(device)](window_length, periodic, alpha, beta, dtype, layout, device, pin_memory)
+
+kaiser_window_op = define('kaiser_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='fft.signal_windows.kaiser_window')
+def kaiser_window(window_length, dtype, layout, device, pin_memory, _table=kaiser_window_op.table):
+    if hot.off:
+        return kaiser_window_op(window_length, dtype, layout, device, pin_memory)
+    return _table[factory_keys(device)](window_length, dtype, layout, device, pin_memory)
+
+kaiser_window_periodic_op = define('kaiser_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='fft.signal_windows.kaiser_window_periodic')
+def kaiser_window_periodic(window_length, periodic, dtype, layout, device, pin_memory, _table=kaiser_window_periodic_op.table):
+    if hot.off:
+        return kaiser_window_periodic_op(window_length, periodic, dtype, layout, device, pin_memory)
+    return _table[factory_keys(device)](window_length, periodic, dtype, layout, device, pin_memory)
+
+kaiser_window_beta_op = define('kaiser_window.beta(int window_length, bool periodic, float beta, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='fft.signal_windows.kaiser_window_beta')
+def kaiser_window_beta(window_length, periodic, beta, dtype, layout, device, pin_memory, _table=kaiser_window_beta_op.table):
+    if hot.off:
+        return kaiser_window_beta_op(window_length, periodic, beta, dtype, layout, device, pin_memory)
+    return _table[factory_keys(device)](window_length, periodic, beta, dtype, layout, device, pin_memory)
+
 index_Tensor_op = define('index.Tensor(Tensor self, Tensor?[] indices) -> Tensor', CPU='indexing.index', CUDA='cuda.indexing.index', Autograd='_generated.autograd_kernels.index_Tensor')
 def index_Tensor(self, indices, _table=index_Tensor_op.table):
     if hot.off:
@@ -9313,6 +9679,108 @@ def bincount_out(self, weights, minlength, out, _table=bincount_out_op.table):
     if hot.off:
         return bincount_out_op(self, weights, minlength, out)
     return _table[self._geometry.keys | (0 if weights is None else weights._geometry.keys) | out._geometry.keys](self, weights, minlength, out)
+
+dist_op = define('dist(Tensor self, Tensor other, Scalar p=2) -> Tensor', CPU='distances.dist', Autograd='_generated.autograd_kernels.dist')
+def dist(self, other, p, _table=dist_op.table):
+    if hot.off:
+        return dist_op(self, other, p)
+    return _table[self._geometry.keys | other._geometry.keys](self, other, p)
+
+dist_out_op = define('dist.out(Tensor self, Tensor other, Scalar p=2, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.dist_out', Autograd='autograd.manual.out_variant')
+def dist_out(self, other, p, out, _table=dist_out_op.table):
+    if hot.off:
+        return dist_out_op(self, other, p, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, p, out)
+
+cdist_op = define('cdist(Tensor x1, Tensor x2, float p=2.0, int? compute_mode=None) -> Tensor', CompositeImplicitAutograd='distances.cdist')
+def cdist(x1, x2, p, compute_mode, _table=cdist_op.table):
+    if hot.off:
+        return cdist_op(x1, x2, p, compute_mode)
+    return _table[x1._geometry.keys | x2._geometry.keys](x1, x2, p, compute_mode)
+
+_euclidean_dist_op = define('_euclidean_dist(Tensor x1, Tensor x2) -> Tensor', CPU='distances._euclidean_dist', Autograd='_generated.autograd_kernels._euclidean_dist')
+def _euclidean_dist(x1, x2, _table=_euclidean_dist_op.table):
+    if hot.off:
+        return _euclidean_dist_op(x1, x2)
+    return _table[x1._geometry.keys | x2._geometry.keys](x1, x2)
+
+_euclidean_dist_out_op = define('_euclidean_dist.out(Tensor x1, Tensor x2, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants._euclidean_dist_out', Autograd='autograd.manual.out_variant')
+def _euclidean_dist_out(x1, x2, out, _table=_euclidean_dist_out_op.table):
+    if hot.off:
+        return _euclidean_dist_out_op(x1, x2, out)
+    return _table[x1._geometry.keys | x2._geometry.keys | out._geometry.keys](x1, x2, out)
+
+_cdist_forward_op = define('_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor', CPU='distances._cdist_forward', Autograd='_generated.autograd_kernels._cdist_forward')
+def _cdist_forward(x1, x2, p, compute_mode, _table=_cdist_forward_op.table):
+    if hot.off:
+        return _cdist_forward_op(x1, x2, p, compute_mode)
+    return _table[x1._geometry.keys | x2._geometry.keys](x1, x2, p, compute_mode)
+
+_cdist_forward_out_op = define('_cdist_forward.out(Tensor x1, Tensor x2, float p, int? compute_mode, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants._cdist_forward_out', Autograd='autograd.manual.out_variant')
+def _cdist_forward_out(x1, x2, p, compute_mode, out, _table=_cdist_forward_out_op.table):
+    if hot.off:
+        return _cdist_forward_out_op(x1, x2, p, compute_mode, out)
+    return _table[x1._geometry.keys | x2._geometry.keys | out._geometry.keys](x1, x2, p, compute_mode, out)
+
+_cdist_backward_op = define('_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor', CPU='distances._cdist_backward', Autograd='_generated.autograd_kernels._cdist_backward')
+def _cdist_backward(grad, x1, x2, p, cdist, _table=_cdist_backward_op.table):
+    if hot.off:
+        return _cdist_backward_op(grad, x1, x2, p, cdist)
+    return _table[grad._geometry.keys | x1._geometry.keys | x2._geometry.keys | cdist._geometry.keys](grad, x1, x2, p, cdist)
+
+_cdist_backward_out_op = define('_cdist_backward.out(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants._cdist_backward_out', Autograd='autograd.manual.out_variant')
+def _cdist_backward_out(grad, x1, x2, p, cdist, out, _table=_cdist_backward_out_op.table):
+    if hot.off:
+        return _cdist_backward_out_op(grad, x1, x2, p, cdist, out)
+    return _table[grad._geometry.keys | x1._geometry.keys | x2._geometry.keys | cdist._geometry.keys | out._geometry.keys](grad, x1, x2, p, cdist, out)
+
+pdist_op = define('pdist(Tensor self, float p=2.0) -> Tensor', CompositeImplicitAutograd='distances.pdist')
+def pdist(self, p, _table=pdist_op.table):
+    if hot.off:
+        return pdist_op(self, p)
+    return _table[self._geometry.keys](self, p)
+
+_pdist_forward_op = define('_pdist_forward(Tensor self, float p=2.0) -> Tensor', CPU='distances._pdist_forward', Autograd='_generated.autograd_kernels._pdist_forward')
+def _pdist_forward(self, p, _table=_pdist_forward_op.table):
+    if hot.off:
+        return _pdist_forward_op(self, p)
+    return _table[self._geometry.keys](self, p)
+
+_pdist_forward_out_op = define('_pdist_forward.out(Tensor self, float p=2.0, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants._pdist_forward_out', Autograd='autograd.manual.out_variant')
+def _pdist_forward_out(self, p, out, _table=_pdist_forward_out_op.table):
+    if hot.off:
+        return _pdist_forward_out_op(self, p, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, p, out)
+
+_pdist_backward_op = define('_pdist_backward(Tensor grad, Tensor self, float p, Tensor pdist) -> Tensor', CPU='distances._pdist_backward', Autograd='_generated.autograd_kernels._pdist_backward')
+def _pdist_backward(grad, self, p, pdist, _table=_pdist_backward_op.table):
+    if hot.off:
+        return _pdist_backward_op(grad, self, p, pdist)
+    return _table[grad._geometry.keys | self._geometry.keys | pdist._geometry.keys](grad, self, p, pdist)
+
+_pdist_backward_out_op = define('_pdist_backward.out(Tensor grad, Tensor self, float p, Tensor pdist, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants._pdist_backward_out', Autograd='autograd.manual.out_variant')
+def _pdist_backward_out(grad, self, p, pdist, out, _table=_pdist_backward_out_op.table):
+    if hot.off:
+        return _pdist_backward_out_op(grad, self, p, pdist, out)
+    return _table[grad._geometry.keys | self._geometry.keys | pdist._geometry.keys | out._geometry.keys](grad, self, p, pdist, out)
+
+renorm_op = define('renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor', CPU='renorm.renorm', Autograd='_generated.autograd_kernels.renorm')
+def renorm(self, p, dim, maxnorm, _table=renorm_op.table):
+    if hot.off:
+        return renorm_op(self, p, dim, maxnorm)
+    return _table[self._geometry.keys](self, p, dim, maxnorm)
+
+renorm__op = define('renorm_(Tensor(a!) self, Scalar p, int dim, Scalar maxnorm) -> Tensor(a!)', CPU='_generated.variants.renorm_', Autograd='_generated.autograd_kernels.renorm_')
+def renorm_(self, p, dim, maxnorm, _table=renorm__op.table):
+    if hot.off:
+        return renorm__op(self, p, dim, maxnorm)
+    return _table[self._geometry.keys](self, p, dim, maxnorm)
+
+renorm_out_op = define('renorm.out(Tensor self, Scalar p, int dim, Scalar maxnorm, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.renorm_out', Autograd='autograd.manual.out_variant')
+def renorm_out(self, p, dim, maxnorm, out, _table=renorm_out_op.table):
+    if hot.off:
+        return renorm_out_op(self, p, dim, maxnorm, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, p, dim, maxnorm, out)
 
 view_op = define('view(Tensor(a) self, int[] size) -> Tensor(a)', CompositeExplicitAutograd='views.view', Autograd='_generated.autograd_kernels.view')
 def view(self, size, _table=view_op.table):

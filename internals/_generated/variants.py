@@ -13,8 +13,11 @@ from internals.aten.native import clamping
 from internals.aten.native import comparison
 from internals.aten.native import complex
 from internals.aten.native import diagonals
+from internals.aten.native import distances
 from internals.aten.native import extrema
 from internals.aten.native import factories
+from internals.aten.native.fft import frequencies as fft_frequencies
+from internals.aten.native.fft import leaves as fft_leaves
 from internals.aten.native import float_parts
 from internals.aten.native import histograms
 from internals.aten.native import index_writes
@@ -57,6 +60,7 @@ from internals.aten.native.random import rejection as random_rejection
 from internals.aten.native.random import uniform_normal as random_uniform_normal
 from internals.aten.native import ranges
 from internals.aten.native import reductions
+from internals.aten.native import renorm
 from internals.aten.native import resampling
 from internals.aten.native import running_extrema
 from internals.aten.native import scans
@@ -151,6 +155,57 @@ def logspace_Scalar_Tensor_out(start, end, steps, base, dtype, layout, device, p
 
 def range_out(start, end, step, dtype, layout, device, pin_memory, out):
     return fill_out(out, ranges.range_step(start, end, step, dtype or out.dtype, layout, device, pin_memory))
+
+def _fft_r2c_out(self, dim, normalization, onesided, out):
+    return write_out(out, fft_leaves._fft_r2c(self, dim, normalization, onesided))
+
+def _fft_c2r_out(self, dim, normalization, last_dim_size, out):
+    return write_out(out, fft_leaves._fft_c2r(self, dim, normalization, last_dim_size))
+
+def _fft_c2c_out(self, dim, normalization, forward, out):
+    return write_out(out, fft_leaves._fft_c2c(self, dim, normalization, forward))
+
+def fft_fft_out(self, n, dim, norm, out):
+    return write_out(out, ops.fft_fft(self, n, dim, norm))
+
+def fft_ifft_out(self, n, dim, norm, out):
+    return write_out(out, ops.fft_ifft(self, n, dim, norm))
+
+def fft_rfft_out(self, n, dim, norm, out):
+    return write_out(out, ops.fft_rfft(self, n, dim, norm))
+
+def fft_ihfft_out(self, n, dim, norm, out):
+    return write_out(out, ops.fft_ihfft(self, n, dim, norm))
+
+def fft_fft2_out(self, s, dim, norm, out):
+    return write_out(out, ops.fft_fft2(self, s, dim, norm))
+
+def fft_ifft2_out(self, s, dim, norm, out):
+    return write_out(out, ops.fft_ifft2(self, s, dim, norm))
+
+def fft_rfft2_out(self, s, dim, norm, out):
+    return write_out(out, ops.fft_rfft2(self, s, dim, norm))
+
+def fft_ihfft2_out(self, s, dim, norm, out):
+    return write_out(out, ops.fft_ihfft2(self, s, dim, norm))
+
+def fft_fftn_out(self, s, dim, norm, out):
+    return write_out(out, ops.fft_fftn(self, s, dim, norm))
+
+def fft_ifftn_out(self, s, dim, norm, out):
+    return write_out(out, ops.fft_ifftn(self, s, dim, norm))
+
+def fft_rfftn_out(self, s, dim, norm, out):
+    return write_out(out, ops.fft_rfftn(self, s, dim, norm))
+
+def fft_ihfftn_out(self, s, dim, norm, out):
+    return write_out(out, ops.fft_ihfftn(self, s, dim, norm))
+
+def fft_fftfreq_out(n, d, dtype, layout, device, pin_memory, out):
+    return fill_out(out, fft_frequencies.fft_fftfreq(n, d, dtype or out.dtype, layout, device, pin_memory))
+
+def fft_rfftfreq_out(n, d, dtype, layout, device, pin_memory, out):
+    return fill_out(out, fft_frequencies.fft_rfftfreq(n, d, dtype or out.dtype, layout, device, pin_memory))
 
 def index_Tensor_out(self, indices, out):
     return indexing.index(self, indices, out=out)
@@ -1894,6 +1949,30 @@ def _histogramdd_from_bin_tensors_out(self, bins, weight, density, out):
 
 def bincount_out(self, weights, minlength, out):
     return write_exact_out(out, histograms.bincount(self, weights, minlength))
+
+def dist_out(self, other, p, out):
+    return write_exact_out(out, distances.dist(self, other, p))
+
+def _euclidean_dist_out(x1, x2, out):
+    return write_exact_out(out, distances._euclidean_dist(x1, x2))
+
+def _cdist_forward_out(x1, x2, p, compute_mode, out):
+    return write_exact_out(out, distances._cdist_forward(x1, x2, p, compute_mode))
+
+def _cdist_backward_out(grad, x1, x2, p, cdist, out):
+    return write_exact_out(out, distances._cdist_backward(grad, x1, x2, p, cdist))
+
+def _pdist_forward_out(self, p, out):
+    return write_exact_out(out, distances._pdist_forward(self, p))
+
+def _pdist_backward_out(grad, self, p, pdist, out):
+    return write_exact_out(out, distances._pdist_backward(grad, self, p, pdist))
+
+def renorm_(self, p, dim, maxnorm):
+    return renorm.renorm(self, p, dim, maxnorm, out=self)
+
+def renorm_out(self, p, dim, maxnorm, out):
+    return renorm.renorm(self, p, dim, maxnorm, out=out)
 
 def view_copy(self, size):
     return view_copies.copied(view_copies.viewed(self, size))

@@ -26,7 +26,7 @@ def _linalg_det(A: Any) -> Any:
 
     Raises RuntimeError for matrices that are not square and for integers, NotImplementedError for half precision.
     """
-    LU, pivots, diagonal = _factors(A, "linalg.det")
+    LU, pivots, diagonal = _factors(A, "linalg.det", low_precision=True)
     with np.errstate(all="ignore"):
         det = np.multiply.reduce(diagonal, -1) * _parity(pivots).astype(diagonal.dtype)
     return named("_linalg_det", ("result", "LU", "pivots"))(from_array(np.asarray(det)), LU, pivots)
@@ -37,7 +37,7 @@ def _linalg_slogdet(A: Any) -> Any:
 
     Of a singular matrix the sign is 0 and the logarithm -inf. Raises as `_linalg_det`.
     """
-    LU, pivots, diagonal = _factors(A, "linalg.slogdet")
+    LU, pivots, diagonal = _factors(A, "linalg.slogdet", low_precision=False)
     with np.errstate(all="ignore"):
         sign = np.multiply.reduce(_sign(diagonal), -1) * _parity(pivots).astype(diagonal.dtype)
         logabsdet = np.add.reduce(np.log(np.abs(diagonal)), -1)
@@ -75,10 +75,9 @@ def logdet(self: Any) -> Any:
     return ops.where_ScalarSelf(ops.eq_Scalar(sign, -1.0), float("nan"), logabsdet)
 
 
-def _factors(A: Any, name: str) -> tuple[Any, Any, Any]:
+def _factors(A: Any, name: str, low_precision: bool) -> tuple[Any, Any, Any]:
     checks.square(name, A)
-    checks.floating(name, A)
-    checks.supported("lu_cpu", A)
+    checks.floating(name, A, low_precision)
     LU, pivots, _ = factor(A, factors_transpose(A))
     return LU, pivots, np.diagonal(array(LU), axis1=-2, axis2=-1)
 

@@ -24,10 +24,10 @@ def trace(self: Any) -> Any:
 
     Raises RuntimeError unless there are two dimensions, NotImplementedError for bools.
     """
-    if self.dim() != 2:
-        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {self.dim()}")
     if self.dtype is dt.bool_:
         raise not_implemented("trace", self.dtype)
+    if self.dim() != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {self.dim()}")
     diagonal = np.diagonal(array(self))
     if self.dtype.category == INTEGRAL:
         return from_array(np.asarray(np.add.reduce(diagonal, dtype=np.int64)))

@@ -15,11 +15,17 @@ import numpy as np
 from internals.core import dtype as dt
 from internals.core.tensor_impl import array
 
+from . import checks
 from .batches import column_major, each, routine, zeros
 
 
 def factor(A: Any, transpose: bool = False) -> tuple[Any, Any, Any]:
-    """The factors of every square matrix, or with `transpose` of its transpose, the pivots, and LAPACK's `info`."""
+    """The factors of every square matrix, or with `transpose` of its transpose, the pivots, and LAPACK's `info`.
+
+    Raises NotImplementedError for dtypes that LAPACK does not know.
+    """
+    if A.numel():
+        checks.supported("lu_cpu", A)
     LU = column_major(A.shape, A.dtype)
     pivots, info = zeros(A.shape[:-1], dt.int32), zeros(A.shape[:-2], dt.int32)
     getrf = routine("getrf", A.dtype)

@@ -52,8 +52,8 @@ def linalg_lstsq(self: Any, b: Any, rcond: float | None = None, driver: str | No
         rcond = float(np.finfo(self.dtype.np).eps) * max(m, n)
     if self.numel():
         each(_solver(driver, self, rcond, rhs), [broadcast_batch(self, batch), buffer], [buffer, rank, values, info])
-    else:
-        array(buffer)[..., :n, :] = 0
+    elif driver == "gels" or not m:
+        array(buffer)[...] = 0
     check_errors(info, NAME, self.dim() == 2)
     residuals = empty_contiguous((0,), real)
     if m > n and driver != "gelsy" and (driver == "gels" or (array(rank) == n).all()):

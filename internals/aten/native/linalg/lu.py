@@ -86,18 +86,16 @@ def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_piv
 
 
 def _factor(A: Any, pivot: bool) -> tuple[Any, Any, Any]:
-    checks.supported("lu_cpu", A)
-    if not pivot:
-        raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
+    if A.numel():
+        checks.supported("lu_cpu", A)
+        if not pivot:
+            raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
     *batch, m, n = A.shape
     LU, pivots, info = column_major(A.shape, A.dtype), zeros((*batch, min(m, n)), dt.int32), zeros(batch, dt.int32)
-    getrf = routine("getrf", A.dtype)
-
-    def factor(a: Any) -> tuple[Any, Any, int]:
-        factors, rows, code = getrf(a)
-        return factors, rows + 1, code
-
-    each(factor, [A], [LU, pivots, info])
+    if A.numel():
+        getrf = routine("getrf", A.dtype)
+        each(getrf, [A], [LU, pivots, info])
+        array(pivots)[...] += 1  # scipy counts from 0
     return LU, pivots, info
 
 

@@ -32,16 +32,15 @@ def addr(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1, out: An
         if v.dim() != 1:
             raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {v.dim()}-D")
     n, m = vec1.shape[0], vec2.shape[0]
-    if out is self and self.dim() != 2:
-        raise RuntimeError(f"2D tensor expected, got {self.dim()}D tensor for input")
+    if out is self and tuple(self.shape) != (n, m):
+        raise RuntimeError(f"size mismatch, input: {list(self.shape)}, v1: [{n}], v2: [{m}]")
     addend = self if tuple(self.shape) == (n, m) else expand(self, (n, m))
     column = alias(vec1, (n, 1), (vec1.stride(0), 0), vec1.storage_offset())
     row = alias(vec2, (1, m), (0, vec2.stride(0)), vec2.storage_offset())
     it = TensorIterator((addend, column, row), out)
     common = it.common_dtype
-    if common.category == BOOL:
-        return it.run(partial(_any, beta=bool(beta), alpha=bool(alpha)))
-    return it.run(partial(_add_outer, beta=factor(beta, common, "beta"), alpha=factor(alpha, common)))
+    beta, alpha = factor(beta, common, "beta"), factor(alpha, common)
+    return it.run(partial(_any if common.category == BOOL else _add_outer, beta=beta, alpha=alpha))
 
 
 @special.in_single

@@ -40,7 +40,6 @@ def _linalg_solve_ex(A: Any, B: Any, left: bool = True, check_errors: bool = Fal
             f"{name}: Vector broadcasting of the left hand side is not supported for left=False. In this case {name} is equivalent "
             "to B / A.squeeze(-1)"
         )
-    checks.supported("lu_cpu", A)
     LU, pivots, info = factor(A)
     if check_errors:
         raise_for(array(info), "torch.linalg.solve_ex", A.dim() == 2)

@@ -44,9 +44,19 @@ def tensordot(self: Any, other: Any, dims_self: Sequence[int], dims_other: Seque
     rest = [d for d in range(self.dim()) if d not in summed]
     others = [d for d in range(other.dim()) if d not in also]
     sizes = [*(self.shape[d] for d in rest), *(other.shape[d] for d in others)]
-    left = ops.reshape(ops.permute(a, [*rest, *summed]), [prod(self.shape[d] for d in rest), inner])
-    right = ops.reshape(ops.permute(b, [*also, *others]), [inner, prod(other.shape[d] for d in others)])
-    return ops.reshape(ops.mm(left, right), sizes)
+    left, right = ops.permute(a, [*rest, *summed]), ops.permute(b, [*also, *others])
+    if prod(sizes) == 1:
+        return ops.reshape(_one_sum(left, right), sizes)
+    rows, columns = prod(self.shape[d] for d in rest), prod(other.shape[d] for d in others)
+    product = ops.mm(ops.reshape(left, [rows, inner]), ops.reshape(right, [inner, columns]))
+    return ops.reshape(product, sizes)
+
+
+def _one_sum(a: Any, b: Any) -> Any:
+    """The sum of all products; what is not contiguous is multiplied in place rather than copied for `dot`."""
+    if a.is_contiguous() and b.is_contiguous():
+        return ops.dot(ops.reshape(a, [-1]), ops.reshape(b, [-1]))
+    return ops.sum(ops.mul_Tensor(ops.squeeze(a), ops.squeeze(b)), a.dtype)
 
 
 def inner(self: Any, other: Any) -> Any:
@@ -80,4 +90,5 @@ def kron(self: Any, other: Any) -> Any:
     b = (1,) * (n - other.dim()) + tuple(other.shape)
     left = ops.reshape(self, [size for k in a for size in (k, 1)])
     right = ops.reshape(other, [size for k in b for size in (1, k)])
-    return ops._unsafe_view(ops.mul_Tensor(left, right), [j * k for j, k in zip(a, b)])
+    product = ops.mul_Tensor(left, right).contiguous()
+    return ops._unsafe_view(product, [j * k for j, k in zip(a, b)])

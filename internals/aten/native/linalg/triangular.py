@@ -15,7 +15,6 @@ import numpy as np
 
 from internals.aten.late import linalg
 from internals.aten.writing import write_exact_outs
-from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.return_types import named
 from internals.core.tensor_impl import array, empty_contiguous
 
@@ -25,17 +24,17 @@ from .systems import check_system, common_batch
 
 
 def linalg_solve_triangular(self: Any, B: Any, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
-    """X with self X = B (without `left`, X self = B), batches broadcast. A singular matrix gives infinities, no error.
+    """X with self X = B (without `left`, X self = B), batches broadcast, in the dtype of `self`. A singular matrix
+    gives infinities, no error.
 
     Raises RuntimeError for sizes that do not fit and NotImplementedError for dtypes other than float32, float64 and complex.
     """
     check_system("linalg.solve_triangular", self, B, left)
     a, b = _broadcast(self, B)
     checks.supported("triangular_solve_cpu", self)
-    if self.dtype is not B.dtype:
-        raise RuntimeError(f"expected scalar type {SCALAR_TYPE_NAME[self.dtype]} but found {SCALAR_TYPE_NAME[B.dtype]}")
-    result = column_major(b.shape, B.dtype) if left else empty_contiguous(b.shape, B.dtype)
-    _solve(a, b, array(result), upper, left, unitriangular)
+    result = column_major(b.shape, self.dtype) if left else empty_contiguous(b.shape, self.dtype)
+    b = b.real if B.dtype.is_complex and not self.dtype.is_complex else b
+    _solve(a, b.astype(a.dtype), array(result), upper, left, unitriangular)
     return result
 
 

@@ -1,0 +1,59 @@
+"""The gradients of eigenvalues and eigenvectors (`torch/csrc/autograd/FunctionsManual.cpp`: `linalg_eig_backward`).
+
+A V = V diag(L). When A changes by dA, the diagonal of V⁻¹ dA V is what the eigenvalues change by; what is beside the diagonal,
+divided by the differences of the eigenvalues, is how much of each eigenvector is mixed into which other. Eigenvectors have length
+1, and of complex ones the phase is open: a loss must not depend on it.
+
+How the real one differs: it says the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from internals._generated.functions import allclose, diag_embed, eye, zeros_like
+from internals._generated.linalg_functions import solve
+
+
+def linalg_eig_backward(gL: Any, gV: Any, L: Any, V: Any, is_hermitian: bool) -> Any:
+    """The gradient of A, given those of the eigenvalues and the eigenvectors (either may be None).
+
+    Raises RuntimeError if the eigenvectors were not computed, and if the loss depends on a phase.
+    """
+    if gL is None and gV is None:
+        return None
+    if V.dim() < 2:
+        raise RuntimeError(
+            "linalg_eig_backward: cannot compute backward without computing eigenvectors in forward. Please set "
+            "compute_v=True in the forward pass."
+        )
+    if gV is None:
+        inner = diag_embed(gL)
+    else:
+        along = V.mH @ gV
+        _check_phase(along, is_hermitian)
+        diagonal = along.diagonal(0, -2, -1)
+        if is_hermitian:
+            along = along - diag_embed(diagonal)
+        else:
+            lengths = diagonal.real if diagonal.is_complex() else diagonal
+            along = along - (V.mH @ V) * lengths.unsqueeze(-2)
+        gaps = (L.unsqueeze(-2) - L.unsqueeze(-1)).conj() + eye(L.shape[-1], dtype=L.dtype, device=L.device)
+        inner = along / gaps
+        if not is_hermitian:
+            inner = inner - diag_embed(inner.diagonal(0, -2, -1))
+        if gL is not None:
+            inner = inner + diag_embed(gL)
+    return V @ inner @ V.mH if is_hermitian else solve(V.mH, inner @ V.mH)
+
+
+def _check_phase(along: Any, is_hermitian: bool) -> None:
+    if not along.is_complex():
+        return
+    phases = along.detach().diagonal(0, -2, -1).imag
+    if not allclose(phases, zeros_like(phases), rtol=1e-2, atol=1e-2):
+        name = "eigh" if is_hermitian else "eig"
+        raise RuntimeError(
+            f"linalg_{name}_backward: The eigenvectors in the complex case are specified up to multiplication by e^{{i phi}}. The "
+            "specified loss function depends on this quantity, so it is ill-defined."
+        )

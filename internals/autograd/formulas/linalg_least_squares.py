@@ -1,0 +1,45 @@
+"""The gradients of the pseudo-inverse and of least squares (`torch/csrc/autograd/FunctionsManual.cpp`: `pinv_backward`).
+
+As long as A keeps its rank, the pseudo-inverse A⁺ is smooth. When A changes by dA, A⁺ changes by -A⁺ dA A⁺, as an inverse would, and
+besides by what happens outside of the columns and of the rows of A. The least squares solution is A⁺ B.
+
+How the real one differs: it says the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from internals._generated.linalg_functions import pinv
+
+
+def pinv_backward(grad: Any, pinvA: Any, A: Any) -> Any:
+    """The gradient of A, given that of its pseudo-inverse. Products come in the order that keeps them small."""
+    m, n = A.shape[-2:]
+    pinvAh, gradh = pinvA.mH, grad.mH
+    if m <= n:
+        K = gradh @ pinvA
+        outside = K @ pinvAh
+        return -(pinvA @ K).mH + outside - (A @ pinvA) @ outside + (pinvAh @ pinvA) @ (gradh - K @ A)
+    K = pinvA @ gradh
+    outside = pinvAh @ K
+    return -(K @ pinvA).mH + (gradh - A @ K) @ pinvA @ pinvAh + outside - (outside @ pinvA) @ A
+
+
+def linalg_lstsq_backward(
+    gX: Any, g_residuals: Any, A: Any, B: Any, X: Any, wanted: tuple[bool, bool]
+) -> tuple[Any, Any]:
+    """The gradients of A and B, given those of the solution and of the sums of squared residuals (either may be None)."""
+    vector = B.dim() == 1 or (B.dim() == A.dim() - 1 and B.shape == A.shape[:-1])
+    if vector:
+        B, X, gX = B.unsqueeze(-1), X.unsqueeze(-1), None if gX is None else gX.unsqueeze(-1)
+    gA = gB = None
+    if gX is not None:
+        inverse = pinv(A)
+        gA = pinv_backward(gX @ B.mH, inverse, A) if wanted[0] else None
+        gB = inverse.mH @ gX if wanted[1] else None
+    if g_residuals is not None and g_residuals.numel():
+        missed = 2 * g_residuals.unsqueeze(-2) * (A @ X - B)
+        gA = missed @ X.mH if gA is None else gA + missed @ X.mH
+        gB = -missed if gB is None else gB - missed
+    return gA if wanted[0] else None, (gB.squeeze(-1) if vector else gB) if wanted[1] and gB is not None else None

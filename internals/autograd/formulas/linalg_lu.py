@@ -1,0 +1,76 @@
+"""The gradients of the LU decomposition, and of what is solved with it (`torch/csrc/autograd/FunctionsManual.cpp`).
+
+A = P L U. Of what arrives at L and U, L below the diagonal and U from the diagonal on, one matrix is made, in the middle: the lower
+triangle of Lᴴ gL, the upper one of gU Uᴴ. Then L⁻ᴴ comes before it and U⁻ᴴ behind. The rows of a tall A that are left over are L₂ U,
+the columns of a wide one are L U₂; each has a gradient of its own, and one for the factor that it shares.
+
+How the real one differs: it says the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from internals._generated.functions import cat, lu_unpack, zeros
+from internals._generated.linalg_functions import lu_solve, solve_triangular
+
+
+def linalg_lu_backward(gL: Any, gU: Any, P: Any, L: Any, U: Any) -> Any:
+    """The gradient of A, given those of L and U (either may be None)."""
+    if gL is None and gU is None:
+        return None
+    m, n = L.shape[-2], U.shape[-1]
+    k = min(m, n)
+    L1, U1 = L.narrow(-2, 0, k), U.narrow(-1, 0, k)
+    lower = 0 if gL is None else L1.mH @ gL.narrow(-2, 0, k)
+    upper = 0 if gU is None else gU.narrow(-1, 0, k) @ U1.mH
+    rest = None
+    if m > k and gL is not None:
+        gL2 = gL.narrow(-2, k, m - k)
+        upper = upper - L.narrow(-2, k, m - k).mH @ gL2
+        rest = solve_triangular(U1.mH, gL2, upper=False, left=False)
+    elif n > k and gU is not None:
+        gU2 = gU.narrow(-1, k, n - k)
+        lower = lower - gU2 @ U.narrow(-1, k, n - k).mH
+        rest = solve_triangular(L1.mH, gU2, upper=True, unitriangular=True)
+    inner = (0 if isinstance(lower, int) else lower.tril(-1)) + (0 if isinstance(upper, int) else upper.triu())
+    gA = solve_triangular(U1.mH, inner, upper=False, left=False)
+    gA = solve_triangular(L1.mH, gA, upper=True, unitriangular=True)
+    gA = padded(gA, m, n) if rest is None else cat([gA, rest], -2 if m > k else -1)
+    return P @ gA
+
+
+def lu_factor_ex_backward(grad: Any, LU: Any, pivots: Any, pivot: bool) -> Any:
+    """The gradient of A, given that of the one matrix that holds L and U."""
+    P, L, U = lu_unpack(LU, pivots)
+    k = L.shape[-1]
+    return linalg_lu_backward(grad.narrow(-1, 0, k), grad.narrow(-2, 0, k), P, L, U)
+
+
+def lu_unpack_backward(gL: Any, gU: Any, sizes: Any) -> Any:
+    """The gradient of the one matrix that holds L and U."""
+    m, n = sizes[-2:]
+    if gL is None and gU is None:
+        return None
+    lower = 0 if gL is None else padded(gL.tril(-1), m, n)
+    return lower if gU is None else lower + padded(gU.triu(), m, n)
+
+
+def linalg_lu_solve_LU(gX: Any, LU: Any, pivots: Any, X: Any, left: bool, adjoint: bool) -> Any:
+    """The gradient of the one matrix that holds L and U, for the X of A X = B, X A = B, or of these with Aᴴ."""
+    gB = lu_solve(LU, pivots, gX, left=left, adjoint=not adjoint)
+    first, second = (X, gB) if left == adjoint else (gB, X)
+    gA = -(first @ second.mH) if left else -(first.mH @ second)
+    P, L, U = lu_unpack(LU, pivots)
+    permuted = P.mT @ gA
+    return (permuted @ U.mH).tril(-1) + (L.mH @ permuted).triu()
+
+
+def padded(t: Any, m: int, n: int) -> Any:
+    """`t` with zeros below and to the right, so that it becomes m by n."""
+    *batch, rows, columns = t.shape
+    if m > rows:
+        t = cat([t, zeros((*batch, m - rows, columns), dtype=t.dtype, device=t.device)], -2)
+    if n > columns:
+        t = cat([t, zeros((*batch, m, n - columns), dtype=t.dtype, device=t.device)], -1)
+    return t
