@@ -106,6 +106,10 @@ class TensorMethods:
         """aten::new_full(Tensor self, int[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
         return _new_full((self, *args), kwargs)
 
+    def istft(self, *args, **kwargs):
+        """aten::istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor"""
+        return _istft((self, *args), kwargs)
+
     def index_put_(self, *args, **kwargs):
         """aten::index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)"""
         return _index_put_((self, *args), kwargs)
@@ -2226,6 +2230,7 @@ _new_empty_strided = PythonArgParser('new_empty_strided', [(ops.new_empty_stride
 _new_zeros = PythonArgParser('new_zeros', [(ops.new_zeros_op, ops.new_zeros)], True)
 _new_ones = PythonArgParser('new_ones', [(ops.new_ones_op, ops.new_ones)], True)
 _new_full = PythonArgParser('new_full', [(ops.new_full_op, ops.new_full)], True)
+_istft = PythonArgParser('istft', [(ops.istft_op, ops.istft)], True)
 _index_put_ = PythonArgParser('index_put_', [(ops.index_put__op, ops.index_put_)], True)
 _gather = PythonArgParser('gather', [(ops.gather_op, ops.gather)], True)
 _scatter = PythonArgParser('scatter', [(ops.scatter_src_op, ops.scatter_src), (ops.scatter_reduce_op, ops.scatter_reduce), (ops.scatter_value_op, ops.scatter_value), (ops.scatter_value_reduce_op, ops.scatter_value_reduce)], True)

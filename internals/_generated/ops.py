@@ -854,6 +854,24 @@ def kaiser_window_beta(window_length, periodic, beta, dtype, layout, device, pin
         return kaiser_window_beta_op(window_length, periodic, beta, dtype, layout, device, pin_memory)
     return _table[factory_keys(device)](window_length, periodic, beta, dtype, layout, device, pin_memory)
 
+stft_op = define('stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor', CompositeImplicitAutograd='fft.short_time.stft')
+def stft(self, n_fft, hop_length, win_length, window, normalized, onesided, return_complex, align_to_window, _table=stft_op.table):
+    if hot.off:
+        return stft_op(self, n_fft, hop_length, win_length, window, normalized, onesided, return_complex, align_to_window)
+    return _table[self._geometry.keys | (0 if window is None else window._geometry.keys)](self, n_fft, hop_length, win_length, window, normalized, onesided, return_complex, align_to_window)
+
+stft_center_op = define('stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, str pad_mode="reflect", bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor', CompositeImplicitAutograd='fft.short_time.stft_center')
+def stft_center(self, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, return_complex, align_to_window, _table=stft_center_op.table):
+    if hot.off:
+        return stft_center_op(self, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, return_complex, align_to_window)
+    return _table[self._geometry.keys | (0 if window is None else window._geometry.keys)](self, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, return_complex, align_to_window)
+
+istft_op = define('istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor', CompositeImplicitAutograd='fft.short_time.istft')
+def istft(self, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex, _table=istft_op.table):
+    if hot.off:
+        return istft_op(self, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex)
+    return _table[self._geometry.keys | (0 if window is None else window._geometry.keys)](self, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex)
+
 index_Tensor_op = define('index.Tensor(Tensor self, Tensor?[] indices) -> Tensor', CPU='indexing.index', CUDA='cuda.indexing.index', Autograd='_generated.autograd_kernels.index_Tensor')
 def index_Tensor(self, indices, _table=index_Tensor_op.table):
     if hot.off:

@@ -20,7 +20,7 @@ def square(s: Stream, dtype: str, k: int | None = None, batch: tuple[int, ...] |
     k = n(s, 0, 5) if k is None else k
     batch = ((), (), (2,), (0,), (2, 1), (1, 3))[n(s, 0, 6)] if batch is None else batch
     a = s.standard_normal((*batch, k, k)) + (1j * s.standard_normal((*batch, k, k)) if dtype[0] == "c" else 0)
-    a = a + 3 * np.eye(k) * s.choice([-1, 1], k)
+    a[..., range(k), range(k)] = s.choice([-1, 1], k) * s.uniform(3, 4, k)
     if a.size and s.random() < 0.05:
         a[..., 0, :] = 0
     return TensorSpec(a.astype(dtype), str(s.choice(["plain", "transposed", "strided", "offset"])))
@@ -193,7 +193,15 @@ RECIPES: dict[str, Recipe] = {
     "trace": _plain_matrix, "trace_backward": _plain_matrix, "linalg_diagonal": _plain_matrix, "_linalg_check_errors": _info,
 }  # fmt: skip
 
+def singular(a: Any) -> bool:
+    return bool((np.linalg.matrix_rank(a) < a.shape[-1]).any()) if a.size else False
+
+
 KNOWN = [
     ("(linalg_)?matrix_exp", lambda v: v["self"].values.dtype == np.float16, "PyTorch's is NaN, or wrong, in half precision"),
-    ("(linalg_)?matrix_power", lambda v: "out" in v and v["n"] in (0, 1), "PyTorch copies into an `out` of any dtype there"),
+    ("(linalg_)?matrix_power", lambda v: v["n"] in (0, 1) or not v["self"].values.size, "PyTorch does not look at dtypes there"),
+    ("kron", lambda v: "out" not in v and any(v[k].layout == "transposed" for k in ("self", "other")),
+     "PyTorch refuses some transposed tensors, but not with out="),
+    ("logdet", lambda v: v["self"].values.dtype.kind == "c" and singular(v["self"].values),
+     "the imaginary part of an infinite logarithm"),
 ]
