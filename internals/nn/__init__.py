@@ -16,10 +16,10 @@ from internals.nn import functional, init, modules, utils
 from internals.nn.containers import ModuleDict, ModuleList, Sequential
 from internals.nn.module import Module
 from internals.nn.modules import *  # noqa: F403
-from internals.nn.parameter import Buffer, Parameter
+from internals.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 from internals.nn.parameter_containers import ParameterDict, ParameterList
 
 __all__ = [
-    "Buffer", "Module", "ModuleDict", "ModuleList", "Parameter", "ParameterDict", "ParameterList", "Sequential", "functional",
-    "init", "modules", "utils", *modules.__all__,
+    "Buffer", "Module", "ModuleDict", "ModuleList", "Parameter", "ParameterDict", "ParameterList", "Sequential",
+    "UninitializedBuffer", "UninitializedParameter", "functional", "init", "modules", "utils", *modules.__all__,
 ]  # fmt: skip

@@ -7,8 +7,7 @@ these two. Loading goes on after a mistake, so that one error at the end can tel
 The dictionary carries `_metadata`: for every module a version number, so that a later version of a class can read what an
 earlier one wrote.
 
-How the real one differs: it can swap the insides of tensors instead of copying (`torch.__future__`), and knows parameters
-that have no sizes yet.
+How the real one differs: it can swap the insides of tensors instead of copying (`torch.__future__`).
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from typing import Any
 
 from internals import Tensor, no_grad
 from internals.nn._tree import Tree
-from internals.nn.parameter import Parameter
+from internals.nn.parameter import Parameter, is_lazy
 from internals.utils.hooks import RemovableHandle, WrappedHook, register
 
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
@@ -198,6 +197,8 @@ class StateDict(Tree):
                 f'While copying the parameter named "{key}", expected internals.Tensor or Tensor-like object from checkpoint but '
                 f"received {type(source)}"
             )
+        if is_lazy(target):
+            return None  # the source has no sizes either, or the target would have got them from it
         if not target.shape and source.shape == (1,):
             source = source[0]  # before 0.4 there were no tensors without dimensions
         if source.shape != target.shape:

@@ -4,8 +4,10 @@ A `Parameter` is a tensor in every respect. It is a class of its own for one rea
 entered among the module's parameters, and what an optimizer should change is told from what merely happens to be a tensor. A
 `Buffer` is entered among the module's buffers: state that is saved with the module but not trained, like a running mean.
 
+Uninitialized ones have a dtype and a device, but no sizes yet: lazy layers (`LazyLinear`) learn these from their first input.
+
 How the real one differs: `Parameter` also takes tensors of foreign classes, which it marks instead of converting
-(`_is_param`); and there are uninitialized parameters for layers that learn their sizes from the first input (`LazyLinear`).
+(`_is_param`); and every operation on an uninitialized one is refused, where here only those that ask for its shape are.
 """
 
 from __future__ import annotations
@@ -71,3 +73,73 @@ class Buffer(Tensor, metaclass=_BufferMeta):
         buffer.persistent = persistent
         buffer._is_buffer = True
         return buffer
+
+
+class UninitializedTensorMixin:
+    """A tensor without sizes, until `materialize`. Raises RuntimeError when asked for its shape."""
+
+    __slots__ = ()
+    cls_to_become: type[Tensor]
+
+    def materialize(self: Any, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Become an ordinary parameter or buffer of this shape, its elements undefined; device and dtype stay unless given."""
+        self.data = empty(shape, device=device or self.device, dtype=dtype or self.dtype)
+        self.__class__ = self.cls_to_become
+
+    @property
+    def shape(self) -> Any:
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in `load_state_dict` "
+            "when trying to load an uninitialized parameter into an initialized one. Call `forward` to initialize the "
+            "parameters before accessing their attributes."
+        )
+
+    def detach(self) -> Any:
+        """Itself: a state dict shall tell that it has no sizes."""
+        return self
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+    def __deepcopy__(self: Any, memo: dict[int, Any]) -> Any:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.requires_grad, self.device, self.dtype)
+        return memo[id(self)]
+
+    def __reduce_ex__(self: Any, protocol: Any) -> Any:
+        return type(self), (self.requires_grad, str(self.device), self.dtype)
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
+    """A parameter that will know its sizes later."""
+
+    __module__ = "internals.nn.parameter"
+    __slots__ = ()
+    cls_to_become = Parameter
+
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
+        parameter = empty(0, device=device, dtype=dtype)
+        parameter.__class__ = cls
+        return with_grad(parameter, requires_grad)
+
+
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):
+    """A buffer that will know its sizes later."""
+
+    __module__ = "internals.nn.parameter"
+    __slots__ = ()
+    cls_to_become = Tensor
+
+    def __new__(
+        cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
+    ) -> Any:
+        buffer: Any = empty(0, device=device, dtype=dtype)
+        buffer.persistent = persistent
+        buffer._is_buffer = True
+        buffer.__class__ = cls
+        return with_grad(buffer, requires_grad)
+
+
+def is_lazy(t: Any) -> bool:
+    """Whether a tensor has no sizes yet."""
+    return isinstance(t, UninitializedTensorMixin)

@@ -35,7 +35,7 @@ def fractional(dims: int) -> Recipe:
     def recipe(s: Stream) -> dict[str, Any]:
         kernel, size = [n(s, 1, 3) for _ in range(dims)], [n(s, 1, 4) for _ in range(dims)]
         batch, channels = n(s, 1, 3), n(s, 1, 3)
-        inside = [k + m - 1 + n(s, 0, 3) for k, m in zip(kernel, size)]
+        inside = [k + m - 1 + n(s, dims - 2, 4) for k, m in zip(kernel, size)]
         return {
             "self": (batch, channels, *inside), "kernel_size": kernel, "output_size": size, "floating": True,
             "random_samples": TensorSpec(s.uniform(0, 1, (batch, channels, dims)).astype("float32")),

@@ -48,9 +48,9 @@ def conv_tbc_backward(self: Any, input: Any, weight: Any, bias: Any, pad: int) -
     to_input = padded.new_zeros(padded.shape)
     to_weight = []
     for k in range(weight.shape[0]):
-        spread = self.matmul(weight[k].t())
+        spread = self.matmul(weight[k].t().conj())
         to_input = to_input + ops.constant_pad_nd(spread, [0, 0, 0, 0, k, padded.shape[0] - times - k], 0)
-        to_weight.append(padded.narrow(0, k, times).flatten(0, 1).t().matmul(flat))
+        to_weight.append(padded.narrow(0, k, times).flatten(0, 1).t().conj().matmul(flat))
     return to_input.narrow(0, pad, input.shape[0]), ops.stack(to_weight, 0), self.sum([0, 1])
 
 

@@ -70,7 +70,7 @@ def _sample(dims: int, name: str, input: Any, grid: Any, interpolation: int, pad
     total = np.zeros((*input.shape[:2], prod(grid.shape[1:-1])), _wide(x.dtype))
     for place, inside, combination in _combinations(dims, input, grid, interpolation, padding, align):
         weight = prod(tap.weight for tap in combination)
-        total += np.take_along_axis(x, place[:, None], 2) * inside[:, None] * weight[:, None]
+        total += _elements(x, place, inside) * weight[:, None]
     out = empty_contiguous([*input.shape[:2], *grid.shape[1:-1]], input.dtype)
     array(out)[...] = total.reshape(out.shape)
     return out
@@ -87,10 +87,11 @@ def _gradients(
     sample = np.arange(n)[:, None]
     for place, inside, combination in _combinations(dims, input, grid, interpolation, padding, align):
         if output_mask[0]:
-            weight = prod(tap.weight for tap in combination) * inside
-            np.add.at(dx, (sample, place), (g * weight[:, None]).transpose(0, 2, 1))
+            weight = prod(tap.weight for tap in combination)
+            part = np.where(inside[:, None], g * weight[:, None], 0)
+            np.add.at(dx, (sample, place), part.transpose(0, 2, 1))
         if output_mask[1]:
-            product_with_gradient = (np.take_along_axis(x, place[:, None], 2) * g).sum(1) * inside
+            product_with_gradient = (_elements(x, place, inside) * g).sum(1)
             for d in range(dims):
                 slope = prod(tap.slope if i == d else tap.weight for i, tap in enumerate(combination))
                 dgrid[:, :, d] += product_with_gradient * slope
@@ -101,6 +102,11 @@ def _gradients(
             array(out)[...] = gradient.reshape(out.shape)
         gradients.append(out)
     return gradients[0], gradients[1]
+
+
+def _elements(x: Any, place: Any, inside: Any) -> Any:
+    """(N, C, points): the elements at these places of (N, C, places), 0 for those outside."""
+    return np.where(inside[:, None], np.take_along_axis(x, place[:, None], 2), 0)
 
 
 def _combinations(
