@@ -1,4 +1,4 @@
-"""Pooling of volumes, backwards and fractional; sampling at the points of a grid; convolutions with channels last."""
+"""Pooling of volumes, backwards and fractional; grids; convolutions with channels last; packed sequences."""
 
 from __future__ import annotations
 
@@ -72,7 +72,29 @@ def conv_tbc(s: Stream) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def lengths_of(s: Stream, longest: int) -> Any:
+    """Of a few sequences, decreasing; the first is the longest."""
+    return np.array([longest, *sorted((n(s, 1, longest + 1) for _ in range(n(s, 0, 4))), reverse=True)], "int64")
+
+
+def padded(s: Stream) -> dict[str, Any]:
+    lengths, first = lengths_of(s, n(s, 1, 5)), bool(n(s, 0, 2))
+    sizes = (len(lengths), int(lengths[0])) if first else (int(lengths[0]), len(lengths))
+    return {"input": (*sizes, n(s, 1, 4)), "lengths": TensorSpec(lengths), "batch_first": first, "floating": True}
+
+
+def packed(s: Stream) -> dict[str, Any]:
+    lengths = lengths_of(s, n(s, 1, 5))
+    sizes = (lengths > np.arange(lengths[0])[:, None]).sum(1)
+    return {
+        "data": (int(sizes.sum()), n(s, 1, 4)), "batch_sizes": TensorSpec(sizes.astype("int64")), "padding_value": -1.5,
+        "batch_first": bool(n(s, 0, 2)), "total_length": [0, len(sizes) + 1][n(s, 0, 2)], "floating": True,
+    }  # fmt: skip
+
+
 RECIPES: dict[str, Recipe] = {
+    "_pack_padded_sequence": padded,
+    "_pad_packed_sequence": packed,
     "max_pool3d_with_indices": windows(3),
     "_adaptive_avg_pool3d": windows(3),
     "max_unpool2d": unpool(2),
@@ -88,7 +110,9 @@ RECIPES: dict[str, Recipe] = {
 
 NOT_SAMPLED = {
     r"(max_pool3d_with_indices|avg_pool3d|_adaptive_avg_pool3d|fractional_max_pool\dd|grid_sampler_\dd|affine_grid_generator|"
-    "conv_tbc)_backward": "takes what a forward pass gave: gradgradcheck of that checks it",
+    "conv_tbc|_pack_padded_sequence)_backward": "takes what a forward pass gave: gradgradcheck of that checks it",
 }
 
 KNOWN = [("conv_tbc", some(lambda t: t.layout != "plain"), "PyTorch asks some tensors for strides that allow a view")]
+
+OTHER_NODES = {"_pad_packed_sequence": "PyTorch writes step after step into a tensor, in place"}
