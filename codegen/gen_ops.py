@@ -28,7 +28,8 @@ The kernels of in-place and out= twins. A structured kernel writes through `out`
 
 # ruff: noqa
 from internals._generated import ops
-from internals.aten.writing import become_view, copy_inplace, fill_out, write_exact_out, write_exact_outs, write_inplace, write_out, write_outs
+from internals.aten.writing import become_view, copy_inplace, fill_out
+from internals.aten.writing import write_exact_out, write_exact_outs, write_inplace, write_out, write_outs
 '''
 
 # `view_copy` has no strides to respect.

@@ -35,6 +35,7 @@ from internals.functional import (
 )
 from internals.functional_decompositions import eig, lstsq, lu, matrix_rank, solve, symeig
 from internals.functional_linalg import chain_matmul, norm, tensordot
+from internals.functional_signal import stft
 from internals.functional_statistics import cdist, unique, unique_consecutive
 from internals.interop import from_numpy, frombuffer
 from internals.legacy import TENSOR_TYPES
@@ -133,7 +134,7 @@ __all__ = [
     "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_complex", "is_floating_point", "is_grad_enabled",
     "is_inference_mode_enabled", "is_same_size", "is_signed",
     "is_storage", "is_tensor", "manual_seed", "meshgrid", "nan", "newaxis", "no_grad", "nonzero", "norm", "numel", "pi",
-    "promote_types", "result_type", "seed", "set_grad_enabled", "set_num_threads", "set_printoptions", "set_rng_state", "split", "tensor",
+    "promote_types", "result_type", "seed", "set_grad_enabled", "set_num_threads", "set_printoptions", "set_rng_state", "stft", "split", "tensor",
     "tensordot", "typename", "unravel_index", "where",
     "cdist", "unique", "unique_consecutive",
     "lstsq", "lu", "matrix_rank", "solve", "symeig",

@@ -59,10 +59,7 @@ def block_diag(*tensors: Any) -> Any:
 
     Raises RuntimeError for a tensor of more dimensions, TypeError for what is no tensor.
     """
-    for i, t in enumerate(tensors):
-        if not isinstance(t, TensorImpl):
-            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
-    return ops.block_diag(list(tensors))
+    return ops.block_diag(_only_tensors(tensors))
 
 
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
@@ -77,7 +74,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
 
 def cartesian_prod(*tensors: Any) -> Any:
     """Every choice of one element of each vector, one a row, as `itertools.product` gives them; a single vector as it is."""
-    return ops.cartesian_prod(_unwrapped(tensors))
+    return ops.cartesian_prod(_only_tensors(tensors))
 
 
 def atleast_1d(*tensors: Any) -> Any:
@@ -140,6 +137,13 @@ def where(*args: Any, **kwargs: Any) -> Any:
 def _unwrapped(tensors: tuple[Any, ...]) -> list[Any]:
     """The tensors of `f(a, b)`, and of `f([a, b])`."""
     return list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else list(tensors)
+
+
+def _only_tensors(tensors: tuple[Any, ...]) -> list[Any]:
+    for i, t in enumerate(tensors):
+        if not isinstance(t, TensorImpl):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
+    return list(tensors)
 
 
 def _one_or_list(tensors: tuple[Any, ...]) -> tuple[Any]:

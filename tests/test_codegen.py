@@ -58,3 +58,12 @@ def test_a_wrong_entry_is_named(tmp_path: Path, entry: str, message: str) -> Non
     path.write_text(entry)
     with pytest.raises(ValueError, match=message):
         model.load(path)
+
+
+def test_every_view_has_a_twin_that_copies() -> None:
+    declared = {f.schema.full_name: f for f in model.load()}
+    views = [f.schema for f in declared.values() if f.schema.is_view and not f.is_composite and not f.schema.is_inplace]
+    assert len(views) > 20
+    for s in views:
+        copy = declared[s.full_name.replace(f"::{s.name}", f"::{s.name}_copy")]
+        assert copy.is_view_copy and not copy.schema.is_view and copy.schema.arguments[0].name == "self"

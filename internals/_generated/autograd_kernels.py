@@ -26,11 +26,33 @@ def view_as_real(op, keys, self):
     return result
 
 
+def view_as_real_copy(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.ViewAsRealBackward0_copy()
+    node.next_edges = edges
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
 def view_as_complex(op, keys, self):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self) if hot.off else op.table[keys](self)
     edges = (gradient_edge(self),)
     node = nodes.ViewAsComplexBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def view_as_complex_copy(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.ViewAsComplexBackward0_copy()
     node.next_edges = edges
     result = below(op, keys, self) if hot.off else op.table[keys](self)
     set_history(result, node)
@@ -65,6 +87,17 @@ def _conj(op, keys, self):
         return below(op, keys, self) if hot.off else op.table[keys](self)
     edges = (gradient_edge(self),)
     node = nodes.ConjBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def _conj_copy(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.ConjBackward0_copy()
     node.next_edges = edges
     result = below(op, keys, self) if hot.off else op.table[keys](self)
     set_history(result, node)
@@ -2217,8 +2250,6 @@ def convolution(op, keys, input, weight, bias, stride, padding, dilation, transp
     edges = to_input, to_weight, to_bias = gradient_edge(input), gradient_edge(weight), gradient_edge(bias)
     node = nodes.ConvolutionBackward0()
     node.next_edges = edges
-    node._raw_saved_input = save(input)
-    node._raw_saved_weight = save(weight)
     node._saved_bias_shape = None if bias is None else bias.shape
     node._saved_stride = tuple(stride)
     node._saved_padding = tuple(padding)
@@ -2226,6 +2257,8 @@ def convolution(op, keys, input, weight, bias, stride, padding, dilation, transp
     node._saved_transposed = transposed
     node._saved_output_padding = tuple(output_padding)
     node._saved_groups = groups
+    node._raw_saved_input = save(input)
+    node._raw_saved_weight = save(weight)
     result = below(op, keys, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups) if hot.off else op.table[keys](input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
     set_history(result, node)
     return result
@@ -2237,15 +2270,15 @@ def convolution_backward(op, keys, grad_output, input, weight, bias_sizes, strid
     edges = to_grad_output, to_input, to_weight = gradient_edge(grad_output), gradient_edge(input), gradient_edge(weight)
     node = nodes.ConvolutionBackwardBackward0()
     node.next_edges = edges
-    node._raw_saved_grad_output = save(grad_output)
-    node._raw_saved_input = save(input)
-    node._raw_saved_weight = save(weight)
     node._saved_stride = tuple(stride)
     node._saved_padding = tuple(padding)
     node._saved_dilation = tuple(dilation)
     node._saved_transposed = transposed
     node._saved_output_padding = tuple(output_padding)
     node._saved_groups = groups
+    node._raw_saved_grad_output = save(grad_output)
+    node._raw_saved_input = save(input)
+    node._raw_saved_weight = save(weight)
     result = below(op, keys, grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask) if hot.off else op.table[keys](grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask)
     set_history(result[0], node, 0)
     set_history(result[1], node, 1)

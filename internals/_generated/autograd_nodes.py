@@ -1890,7 +1890,7 @@ class SiluBackward0(Node):
         if grad is None:
             return (None,) * len(node.next_edges)
         self = node._raw_saved_self.unpack(node)
-        return (silu_backward(grad, self),)
+        return (silu_backward(grad, conj(self)),)
 
     def release_variables(node):
         release(node._raw_saved_self)
@@ -2338,11 +2338,11 @@ class SiluBackwardBackward0(Node):
         grad_grad_output = grad_self = None
         if to_grad_output is not None:
             self = node._raw_saved_self.unpack(node)
-            grad_grad_output = silu_backward(grad, self)
+            grad_grad_output = silu_backward(grad, conj(self))
         if to_self is not None:
             self = node._raw_saved_self.unpack(node)
             grad_output = node._raw_saved_grad_output.unpack(node)
-            grad_self = silu_double_backward(grad * grad_output, self)
+            grad_self = silu_double_backward(grad * conj(grad_output), conj(self))
         return grad_grad_output, grad_self
 
     def release_variables(node):
@@ -2518,7 +2518,7 @@ class LogSoftmaxBackwardDataBackward0(Node):
 class ConvolutionBackward0(Node):
     """aten::convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor"""
 
-    __slots__ = ('_raw_saved_input', '_raw_saved_weight', '_saved_bias_shape', '_saved_stride', '_saved_padding', '_saved_dilation', '_saved_transposed', '_saved_output_padding', '_saved_groups', )
+    __slots__ = ('_saved_bias_shape', '_saved_stride', '_saved_padding', '_saved_dilation', '_saved_transposed', '_saved_output_padding', '_saved_groups', '_raw_saved_input', '_raw_saved_weight', )
     saved_names = ('input', 'weight', )
     saves = True
 
@@ -2530,8 +2530,6 @@ class ConvolutionBackward0(Node):
         grad_input = grad_weight = grad_bias = None
         if to_input is not None or to_weight is not None or to_bias is not None:
             grad_input_mask = (to_input is not None, to_weight is not None, to_bias is not None,)
-            input = node._raw_saved_input.unpack(node)
-            weight = node._raw_saved_weight.unpack(node)
             bias_shape = node._saved_bias_shape
             stride = node._saved_stride
             padding = node._saved_padding
@@ -2539,7 +2537,9 @@ class ConvolutionBackward0(Node):
             transposed = node._saved_transposed
             output_padding = node._saved_output_padding
             groups = node._saved_groups
-            grad_input, grad_weight, grad_bias = convolution_backward(grad, input, weight, bias_shape, stride, padding, dilation, transposed, output_padding, groups, grad_input_mask)
+            input = node._raw_saved_input.unpack(node)
+            weight = node._raw_saved_weight.unpack(node)
+            grad_input, grad_weight, grad_bias = convolution_backward(grad, conj(input), conj(weight), bias_shape, stride, padding, dilation, transposed, output_padding, groups, grad_input_mask)
         return grad_input, grad_weight, grad_bias
 
     def release_variables(node):
@@ -2549,7 +2549,7 @@ class ConvolutionBackward0(Node):
 class ConvolutionBackwardBackward0(Node):
     """aten::convolution_backward(Tensor grad_output, Tensor input, Tensor weight, int[]? bias_sizes, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"""
 
-    __slots__ = ('_raw_saved_grad_output', '_raw_saved_input', '_raw_saved_weight', '_saved_stride', '_saved_padding', '_saved_dilation', '_saved_transposed', '_saved_output_padding', '_saved_groups', )
+    __slots__ = ('_saved_stride', '_saved_padding', '_saved_dilation', '_saved_transposed', '_saved_output_padding', '_saved_groups', '_raw_saved_grad_output', '_raw_saved_input', '_raw_saved_weight', )
     saved_names = ('grad_output', 'input', 'weight', )
     saves = True
 
@@ -2560,16 +2560,16 @@ class ConvolutionBackwardBackward0(Node):
         grad_grad_output = grad_input = grad_weight = None
         if to_grad_output is not None or to_input is not None or to_weight is not None:
             grad_input_mask = (to_grad_output is not None, to_input is not None, to_weight is not None,)
-            grad_output = node._raw_saved_grad_output.unpack(node)
-            input = node._raw_saved_input.unpack(node)
-            weight = node._raw_saved_weight.unpack(node)
             stride = node._saved_stride
             padding = node._saved_padding
             dilation = node._saved_dilation
             transposed = node._saved_transposed
             output_padding = node._saved_output_padding
             groups = node._saved_groups
-            grad_grad_output, grad_input, grad_weight = convolution_double_backward(grads, grad_output, input, weight, stride, padding, dilation, transposed, output_padding, groups, grad_input_mask)
+            grad_output = node._raw_saved_grad_output.unpack(node)
+            input = node._raw_saved_input.unpack(node)
+            weight = node._raw_saved_weight.unpack(node)
+            grad_grad_output, grad_input, grad_weight = convolution_double_backward(grads, conj(grad_output), conj(input), conj(weight), stride, padding, dilation, transposed, output_padding, groups, grad_input_mask)
         return grad_grad_output, grad_input, grad_weight
 
     def release_variables(node):
@@ -8300,6 +8300,24 @@ class PinMemoryBackward0(Node):
         if grad is None:
             return (None,) * len(node.next_edges)
         return (grad,)
+
+
+class ViewAsRealBackward0_copy(ViewAsRealBackward0):
+    """aten::view_as_real_copy(Tensor self) -> Tensor"""
+
+    __slots__ = ()
+
+
+class ViewAsComplexBackward0_copy(ViewAsComplexBackward0):
+    """aten::view_as_complex_copy(Tensor self) -> Tensor"""
+
+    __slots__ = ()
+
+
+class ConjBackward0_copy(ConjBackward0):
+    """aten::_conj_copy(Tensor self) -> Tensor"""
+
+    __slots__ = ()
 
 
 class ViewBackward0_copy(ViewBackward0):

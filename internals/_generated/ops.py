@@ -14,11 +14,35 @@ def view_as_real(self, _table=view_as_real_op.table):
         return view_as_real_op(self)
     return _table[self._geometry.keys](self)
 
+view_as_real_copy_op = define('view_as_real_copy(Tensor self) -> Tensor', CompositeExplicitAutograd='_generated.variants.view_as_real_copy', Autograd='_generated.autograd_kernels.view_as_real_copy')
+def view_as_real_copy(self, _table=view_as_real_copy_op.table):
+    if hot.off:
+        return view_as_real_copy_op(self)
+    return _table[self._geometry.keys](self)
+
+view_as_real_copy_out_op = define('view_as_real_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.view_as_real_copy_out', Autograd='autograd.manual.out_variant')
+def view_as_real_copy_out(self, out, _table=view_as_real_copy_out_op.table):
+    if hot.off:
+        return view_as_real_copy_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
 view_as_complex_op = define('view_as_complex(Tensor(a) self) -> Tensor(a)', CompositeExplicitAutograd='complex.view_as_complex', Autograd='_generated.autograd_kernels.view_as_complex')
 def view_as_complex(self, _table=view_as_complex_op.table):
     if hot.off:
         return view_as_complex_op(self)
     return _table[self._geometry.keys](self)
+
+view_as_complex_copy_op = define('view_as_complex_copy(Tensor self) -> Tensor', CompositeExplicitAutograd='_generated.variants.view_as_complex_copy', Autograd='_generated.autograd_kernels.view_as_complex_copy')
+def view_as_complex_copy(self, _table=view_as_complex_copy_op.table):
+    if hot.off:
+        return view_as_complex_copy_op(self)
+    return _table[self._geometry.keys](self)
+
+view_as_complex_copy_out_op = define('view_as_complex_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.view_as_complex_copy_out', Autograd='autograd.manual.out_variant')
+def view_as_complex_copy_out(self, out, _table=view_as_complex_copy_out_op.table):
+    if hot.off:
+        return view_as_complex_copy_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
 
 real_op = define('real(Tensor(a) self) -> Tensor(a)', CompositeImplicitAutograd='complex.real')
 def real(self, _table=real_op.table):
@@ -61,6 +85,18 @@ def _conj(self, _table=_conj_op.table):
     if hot.off:
         return _conj_op(self)
     return _table[self._geometry.keys](self)
+
+_conj_copy_op = define('_conj_copy(Tensor self) -> Tensor', CPU='_generated.variants._conj_copy', Autograd='_generated.autograd_kernels._conj_copy')
+def _conj_copy(self, _table=_conj_copy_op.table):
+    if hot.off:
+        return _conj_copy_op(self)
+    return _table[self._geometry.keys](self)
+
+_conj_copy_out_op = define('_conj_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants._conj_copy_out', Autograd='autograd.manual.out_variant')
+def _conj_copy_out(self, out, _table=_conj_copy_out_op.table):
+    if hot.off:
+        return _conj_copy_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
 
 conj_op = define('conj(Tensor(a) self) -> Tensor(a)', CompositeImplicitAutograd='complex.conj')
 def conj(self, _table=conj_op.table):

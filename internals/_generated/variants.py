@@ -5,7 +5,8 @@ The kernels of in-place and out= twins. A structured kernel writes through `out`
 
 # ruff: noqa
 from internals._generated import ops
-from internals.aten.writing import become_view, copy_inplace, fill_out, write_exact_out, write_exact_outs, write_inplace, write_out, write_outs
+from internals.aten.writing import become_view, copy_inplace, fill_out
+from internals.aten.writing import write_exact_out, write_exact_outs, write_inplace, write_out, write_outs
 from internals.aten.native import activations
 from internals.aten.native import activations_composed
 from internals.aten.native import bitwise
@@ -84,11 +85,29 @@ from internals.aten.native import view_scatters
 from internals.aten.native import views
 from internals.aten.native import windows
 
+def view_as_real_copy(self):
+    return view_copies.copied(complex.view_as_real(self))
+
+def view_as_real_copy_out(self, out):
+    return write_exact_out(out, view_as_real_copy(self))
+
+def view_as_complex_copy(self):
+    return view_copies.copied(complex.view_as_complex(self))
+
+def view_as_complex_copy_out(self, out):
+    return write_exact_out(out, view_as_complex_copy(self))
+
 def complex_out(real, imag, out):
     return complex.complex(real, imag, out=out)
 
 def polar_out(abs, angle, out):
     return complex.polar(abs, angle, out=out)
+
+def _conj_copy(self):
+    return view_copies.copied(complex._conj(self))
+
+def _conj_copy_out(self, out):
+    return write_exact_out(out, _conj_copy(self))
 
 def _conj_physical_out(self, out):
     return complex._conj_physical(self, out=out)
