@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from internals.core.tensor_impl import array
+from internals.core.tensor_impl import host_array
 
 
 class LinAlgError(RuntimeError):
@@ -22,8 +22,8 @@ class LinAlgError(RuntimeError):
 
 
 def _linalg_check_errors(info: Any, api_name: str, is_matrix: bool) -> None:
-    """The operator: `check_errors` of an int32 tensor."""
-    check_errors(array(info), api_name, is_matrix)
+    """The operator: `check_errors` of an int32 tensor, for whose device it waits."""
+    check_errors(host_array(info), api_name, is_matrix)
 
 
 def check_errors(info: Any, api_name: str, is_matrix: bool) -> None:
