@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from internals.aten.dtype_checks import TYPE_META_NAME
+from internals.aten.dtype_checks import TYPE_META_NAME, not_implemented
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core import dtype as dt
 from internals.core import return_types
-from internals.core.dtype import COMPLEX, FLOATING
+from internals.core.dtype import BOOL, COMPLEX, FLOATING
 
 from . import pointwise
 from .real import real
@@ -60,8 +60,15 @@ def frexp(self: Any, out: Any = None) -> Any:
 
 
 def ldexp(self: Any, other: Any, out: Any = None) -> Any:
-    """self · 2**other: the inverse of `frexp`, but `other` need not be an integer."""
-    return pointwise.mul(self, pointwise.pow_Scalar(2.0, other), out)
+    """self · 2**other, the inverse of `frexp`: exact if self is floating and `other` of integers. Else `other` may be anything.
+
+    Raises NotImplementedError for a floating self and bool.
+    """
+    if self.dtype.category != FLOATING or other.dtype.category >= FLOATING:
+        return pointwise.mul(self, pointwise.pow_Scalar(2.0, other), out)
+    if other.dtype.category == BOOL:
+        raise not_implemented("ldexp_cpu_exp", other.dtype)
+    return TensorIterator((other, self), out, promote=None, result=self.dtype).run(scaled)
 
 
 def isposinf(self: Any, out: Any = None) -> Any:
@@ -91,6 +98,10 @@ def negative(a: Any, out: Any) -> None:
         out[...] = False
     else:
         np.less(a, 0, out=out)
+
+
+def scaled(exponent: Any, a: Any, out: Any) -> None:
+    np.ldexp(a, exponent, out=out)
 
 
 def mantissa_of(a: Any, out: Any) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from internals.aten.set_output import set_output
+from internals.aten.tensor_iterator import number
 from internals.core.dtype import BOOL, COMPLEX, SCALAR_TYPE_NAME, bool_
 from internals.core.promotion import result_type
 from internals.core.tensor_impl import TensorImpl, array
@@ -26,7 +27,9 @@ def isin(elements: Any, test_elements: Any, assume_unique: bool = False, invert:
         if d.category in (BOOL, COMPLEX):
             raise RuntimeError(f"Unsupported input type encountered for isin(): {SCALAR_TYPE_NAME[d]}")
     result = set_output(getattr(elements, "shape", ()), bool_, out)
-    common = result_type((elements, test_elements)).np
-    values, among = (array(x) if isinstance(x, TensorImpl) else x for x in (elements, test_elements))
-    array(result)[...] = np.isin(np.asarray(values, common), np.asarray(among, common), invert=invert)
+    common = result_type((elements, test_elements))
+    values, among = (
+        array(x).astype(common.np) if isinstance(x, TensorImpl) else number(x, common) for x in (elements, test_elements)
+    )
+    array(result)[...] = np.isin(values, among, invert=invert)
     return result

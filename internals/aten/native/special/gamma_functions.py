@@ -1,7 +1,7 @@
 """The gamma function: its logarithm, derivatives, integrals; Hurwitz's zeta function (`aten/src/ATen/native/Math.h`).
 
 How the real one differs: the first derivative of `digamma`, alone, is computed by reflection; at the poles -1, -2, ... that gives a
-large number instead of infinity.
+large number instead of infinity. `igamma` of NaN may be 0 or 1 there, `zeta` and `polygamma` of infinity are NaN.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from internals.aten.dtype_checks import not_implemented
 from internals.aten.late import special
 from internals.core import dtype as dt
+from internals.core.dtype import COMPLEX
 
 from ..real import real
 
@@ -41,11 +43,13 @@ def polygamma_(self: Any, n: int) -> Any:
 
 
 def mvlgamma(self: Any, p: int, out: Any = None) -> Any:
-    """The logarithm of the gamma function of dimension p. Raises RuntimeError for p < 1 and for bool."""
+    """The logarithm of the gamma function of dimension p. Raises RuntimeError for p < 1 and bool."""
     if self.dtype is dt.bool_:
         raise RuntimeError("The input tensor may not be a boolean tensor.")
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
+    if self.dtype.category == COMPLEX:
+        raise not_implemented("mvlgamma_cpu", self.dtype)
     return real("mvlgamma_cpu", partial(log_gamma_of_dimension, p=p), self, out=out)
 
 
@@ -65,8 +69,12 @@ def zeta(self: Any, other: Any, out: Any = None) -> Any:
 
 
 def log_gamma(a: Any, out: Any) -> None:
-    """scipy's, but infinite for -inf, as in C."""
-    special.gammaln(np.where(a == -np.inf, np.inf, a), out=out)
+    out[...] = log_gamma_of(a)
+
+
+def log_gamma_of(a: Any) -> Any:
+    """scipy's, but for -inf it is inf, as in C."""
+    return special.gammaln(np.where(a == -np.inf, np.inf, a))
 
 
 def derivative_of_digamma(a: Any, out: Any, n: int) -> None:
@@ -81,4 +89,7 @@ def hurwitz_zeta(a: Any, b: Any, out: Any) -> None:
 def log_gamma_of_dimension(a: Any, out: Any, p: int) -> None:
     """The product of Γ(a - j / 2) over j = 0 ... p - 1, times a power of pi."""
     wide = np.asarray(a, np.result_type(a, np.float32))
-    out[...] = sum(special.gammaln(wide - j / 2) for j in range(p)) + p * (p - 1) / 4 * math.log(math.pi)
+    result = np.full_like(wide, p * (p - 1) / 4 * math.log(math.pi))
+    for j in range(p):
+        result += log_gamma_of(wide - j / 2)
+    out[...] = result
