@@ -2,7 +2,8 @@
 
 `samples(op, names, count)` draws calls with float64 tensors until `count` of them are good: the operator accepts the arguments
 and all it computes is finite. Numbers are random, so kinks (relu at 0, clamp at its bounds) and ties (max of equal elements) do
-not happen: they would have to be met to within 1e-6. What domain an operator needs (positive numbers, say) is found by trying.
+not happen: they would have to be met to within 1e-6. What domain an operator needs (positive numbers, say) is found by trying; so is
+whether it takes complex numbers (tests/complex_samples.py).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from internals.core.dispatcher import OperatorHandle
 from internals.core.dtype import FLOATING
 from internals.core.schema import Argument, FunctionSchema
 from internals.core.tensor_impl import TensorImpl, array, from_array
+from tests.complex_samples import COMPLEX_TWIN, Complex
 from tests.op_arguments import OPTIONS, argument, fits
 from tests.op_recipes import recipe
 from tests.op_tensors import Dtype, Sizes, Stream, TensorSpec, shape
@@ -99,6 +101,7 @@ def samples(
     Besides them come a few without any number to differentiate by: empty tensors have to work too. Fewer when none are found.
     """
     stream = np.random.default_rng(zlib.crc32(op.name.encode()))
+    numbers_are_complex = Complex(op.name)
     found, empty = 0, 0
     if op.schema.name.removesuffix("_") in MAY_VANISH:
         domains += ("with zeros",)
@@ -110,8 +113,10 @@ def samples(
         size = sum(v.values.size for n in present for v in _as_list(values[n]) if _is_float(v))
         if not present or size > elements or (not size and empty >= max(count // 4, 1)):
             continue
-        sample = Sample(op, values, present)
-        if is_good(sample, elements) and suitable(sample):
+        is_complex = numbers_are_complex.is_wanted(found)
+        sample = Sample(op, numbers_are_complex.turned(values) if is_complex else values, present)
+        good = is_good(sample, elements // 3 if is_complex else elements)
+        if numbers_are_complex.remember(good, is_complex) and suitable(sample):
             if size:
                 found += 1
             else:
@@ -184,13 +189,17 @@ def _cast(value: Any, dtype: str) -> Any:
         return [_cast(v, dtype) for v in value]
     if isinstance(value, Dtype) and value.name.startswith("float"):
         return Dtype(dtype)
+    if isinstance(value, Dtype) and value.name.startswith("complex"):
+        return Dtype(COMPLEX_TWIN[dtype])
     if not _is_float(value):
         return value
+    if value.values.dtype.kind == "c":
+        dtype = COMPLEX_TWIN[dtype]
     return TensorSpec(value.values.astype(dtype), value.layout if value.layout in LAYOUTS else "plain")
 
 
 def _is_float(value: Any) -> bool:
-    return isinstance(value, TensorSpec) and value.values.dtype.kind == "f"
+    return isinstance(value, TensorSpec) and value.values.dtype.kind in "fc"
 
 
 def _as_list(value: Any) -> list[Any]:

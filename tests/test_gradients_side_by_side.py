@@ -58,6 +58,7 @@ KNOWN: list[tuple[str, Callable[[dict[str, Any]], bool], str]] = [
     ("native_group_norm", some(lambda t: t.layout != "plain"), "PyTorch's kernel takes the layout for granted"),
     ("mm|bmm", lambda v: mixed(v), "PyTorch does not look at the dtype when there is nothing to compute"),
     ("(smooth_l1|huber)_loss_backward", lambda v: min(v.get("beta", 1), v.get("delta", 1)) <= 0, "refused by forward"),
+    ("native_dropout", lambda v: not v["input"].values.size, "PyTorch's mask of nothing has the dtype of the input"),
     *rows("GRADIENTS_KNOWN"),
 ]
 

@@ -30,7 +30,7 @@ from internals.autograd.formulas.linalg_systems import linalg_det_backward, lina
 from internals.autograd.formulas.linear_algebra import bmm_mat1_backward, bmm_mat2_backward, mm_mat1_backward, mm_mat2_backward
 from internals.autograd.formulas.losses import binary_cross_entropy_double_backward, binary_cross_entropy_double_backward_target, binary_cross_entropy_target_backward, binary_cross_entropy_with_logits_backward, binary_cross_entropy_with_logits_target_backward, huber_loss_double_backward, mse_loss_double_backward, smooth_l1_loss_double_backward
 from internals.autograd.formulas.moments import std_backward, std_mean_backward, var_backward, var_mean_backward
-from internals.autograd.formulas.movement import as_strided_scatter_backward, block_diag_backward, index_copy_source_backward, index_fill_value_backward, index_reduce_backward, put_self_backward, scatter_reduce_backward, take_backward
+from internals.autograd.formulas.movement import as_strided_scatter_backward, block_diag_backward, index_copy_source_backward, index_fill_value_backward, index_reduce_backward, narrow_copy_backward, put_self_backward, scatter_reduce_backward, take_backward
 from internals.autograd.formulas.normalization import batchnorm_double_backward, group_norm_backward, group_norm_double_backward, layer_norm_double_backward
 from internals.autograd.formulas.norms import logsumexp_backward, norm_backward
 from internals.autograd.formulas.pointwise import acosh_slope, atan2_backward, clamp_backward, clamp_backward_min_max, copysign_backward, derivative_not_implemented, div_other_backward, div_self_backward, dropout_scale, grad_where, maybe_multiply, no_derivative, pow_backward, pow_backward_exponent, pow_backward_self, sinc_backward
@@ -1768,7 +1768,7 @@ class NarrowCopyBackward0(Node):
         dim = node._saved_dim
         start = node._saved_start
         length = node._saved_length
-        return (slice_backward_wrapper(grad, self_shape, dim, start, start + length, 1),)
+        return (narrow_copy_backward(grad, self_shape, dim, start, length),)
 
 
 class DiagEmbedBackward0(Node):

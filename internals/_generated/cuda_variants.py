@@ -191,6 +191,12 @@ def var_correction_out(self, dim, correction, keepdim, out):
 def std_correction_out(self, dim, correction, keepdim, out):
     return write_out(out, moments.std_correction(self, dim, correction, keepdim))
 
+def var_mean_correction_out(self, dim, correction, keepdim, out0, out1):
+    return write_exact_outs((out0, out1), moments.var_mean_correction(self, dim, correction, keepdim))
+
+def std_mean_correction_out(self, dim, correction, keepdim, out0, out1):
+    return write_exact_outs((out0, out1), moments.std_mean_correction(self, dim, correction, keepdim))
+
 def amax_out(self, dim, keepdim, out):
     return extrema.amax(self, dim, keepdim, out=out)
 

@@ -1618,6 +1618,10 @@ class TensorMethods:
         """aten::count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor\naten::count_nonzero(Tensor self, int? dim=None) -> Tensor"""
         return _count_nonzero((self, *args), kwargs)
 
+    def sum_to_size(self, *args, **kwargs):
+        """aten::sum_to_size(Tensor self, int[] size) -> Tensor"""
+        return _sum_to_size((self, *args), kwargs)
+
     def cumsum(self, *args, **kwargs):
         """aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"""
         return _cumsum((self, *args), kwargs)
@@ -1669,6 +1673,26 @@ class TensorMethods:
     def renorm_(self, *args, **kwargs):
         """aten::renorm_(Tensor(a!) self, Scalar p, int dim, Scalar maxnorm) -> Tensor(a!)"""
         return _renorm_((self, *args), kwargs)
+
+    def quantile(self, *args, **kwargs):
+        """aten::quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor\naten::quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor"""
+        return _quantile((self, *args), kwargs)
+
+    def nanquantile(self, *args, **kwargs):
+        """aten::nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor\naten::nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor"""
+        return _nanquantile((self, *args), kwargs)
+
+    def cov(self, *args, **kwargs):
+        """aten::cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor"""
+        return _cov((self, *args), kwargs)
+
+    def corrcoef(self):
+        """aten::corrcoef(Tensor self) -> Tensor"""
+        return ops.corrcoef(self)
+
+    def diff(self, *args, **kwargs):
+        """aten::diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor"""
+        return _diff((self, *args), kwargs)
 
     def view(self, *args, **kwargs):
         """aten::view(Tensor(a) self, int[] size) -> Tensor(a)\naten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)"""
@@ -2484,6 +2508,7 @@ _aminmax = PythonArgParser('aminmax', [(ops.aminmax_op, ops.aminmax)], True)
 _nansum = PythonArgParser('nansum', [(ops.nansum_op, ops.nansum)], True)
 _nanmean = PythonArgParser('nanmean', [(ops.nanmean_op, ops.nanmean)], True)
 _count_nonzero = PythonArgParser('count_nonzero', [(ops.count_nonzero_op, ops.count_nonzero), (ops.count_nonzero_dim_IntList_op, ops.count_nonzero_dim_IntList)], True)
+_sum_to_size = PythonArgParser('sum_to_size', [(ops.sum_to_size_op, ops.sum_to_size)], True)
 _cumsum = PythonArgParser('cumsum', [(ops.cumsum_op, ops.cumsum)], True)
 _cumsum_ = PythonArgParser('cumsum_', [(ops.cumsum__op, ops.cumsum_)], True)
 _cumprod = PythonArgParser('cumprod', [(ops.cumprod_op, ops.cumprod)], True)
@@ -2497,6 +2522,10 @@ _bincount = PythonArgParser('bincount', [(ops.bincount_op, ops.bincount)], True)
 _dist = PythonArgParser('dist', [(ops.dist_op, ops.dist)], True)
 _renorm = PythonArgParser('renorm', [(ops.renorm_op, ops.renorm)], True)
 _renorm_ = PythonArgParser('renorm_', [(ops.renorm__op, ops.renorm_)], True)
+_quantile = PythonArgParser('quantile', [(ops.quantile_op, ops.quantile), (ops.quantile_scalar_op, ops.quantile_scalar)], True)
+_nanquantile = PythonArgParser('nanquantile', [(ops.nanquantile_op, ops.nanquantile), (ops.nanquantile_scalar_op, ops.nanquantile_scalar)], True)
+_cov = PythonArgParser('cov', [(ops.cov_op, ops.cov)], True)
+_diff = PythonArgParser('diff', [(ops.diff_op, ops.diff)], True)
 _view = PythonArgParser('view', [(ops.view_op, ops.view), (ops.view_dtype_op, ops.view_dtype)], True)
 _as_strided = PythonArgParser('as_strided', [(ops.as_strided_op, ops.as_strided)], True)
 _as_strided_ = PythonArgParser('as_strided_', [(ops.as_strided__op, ops.as_strided_)], True)

@@ -8216,6 +8216,12 @@ def var_mean_correction(self, dim, correction, keepdim, _table=var_mean_correcti
         return var_mean_correction_op(self, dim, correction, keepdim)
     return _table[self._geometry.keys](self, dim, correction, keepdim)
 
+var_mean_correction_out_op = define('var_mean.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))', CPU='_generated.variants.var_mean_correction_out', CUDA='_generated.cuda_variants.var_mean_correction_out', Autograd='autograd.manual.out_variant')
+def var_mean_correction_out(self, dim, correction, keepdim, out0, out1, _table=var_mean_correction_out_op.table):
+    if hot.off:
+        return var_mean_correction_out_op(self, dim, correction, keepdim, out0, out1)
+    return _table[self._geometry.keys | out0._geometry.keys | out1._geometry.keys](self, dim, correction, keepdim, out0, out1)
+
 std_mean_op = define('std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)', CompositeImplicitAutograd='moments.std_mean')
 def std_mean(self, unbiased, _table=std_mean_op.table):
     if hot.off:
@@ -8233,6 +8239,12 @@ def std_mean_correction(self, dim, correction, keepdim, _table=std_mean_correcti
     if hot.off:
         return std_mean_correction_op(self, dim, correction, keepdim)
     return _table[self._geometry.keys](self, dim, correction, keepdim)
+
+std_mean_correction_out_op = define('std_mean.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))', CPU='_generated.variants.std_mean_correction_out', CUDA='_generated.cuda_variants.std_mean_correction_out', Autograd='autograd.manual.out_variant')
+def std_mean_correction_out(self, dim, correction, keepdim, out0, out1, _table=std_mean_correction_out_op.table):
+    if hot.off:
+        return std_mean_correction_out_op(self, dim, correction, keepdim, out0, out1)
+    return _table[self._geometry.keys | out0._geometry.keys | out1._geometry.keys](self, dim, correction, keepdim, out0, out1)
 
 amax_op = define('amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor', CPU='extrema.amax', CUDA='cuda.extrema.amax', Autograd='_generated.autograd_kernels.amax')
 def amax(self, dim, keepdim, _table=amax_op.table):
@@ -8545,6 +8557,12 @@ def count_nonzero_out(self, dim, out, _table=count_nonzero_out_op.table):
     if hot.off:
         return count_nonzero_out_op(self, dim, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, out)
+
+sum_to_size_op = define('sum_to_size(Tensor self, int[] size) -> Tensor', CompositeImplicitAutograd='reductions.sum_to_size')
+def sum_to_size(self, size, _table=sum_to_size_op.table):
+    if hot.off:
+        return sum_to_size_op(self, size)
+    return _table[self._geometry.keys](self, size)
 
 cumsum_op = define('cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor', CPU='scans.cumsum', CUDA='cuda.scans.cumsum', Autograd='_generated.autograd_kernels.cumsum')
 def cumsum(self, dim, dtype, _table=cumsum_op.table):
@@ -9835,6 +9853,156 @@ def renorm_out(self, p, dim, maxnorm, out, _table=renorm_out_op.table):
     if hot.off:
         return renorm_out_op(self, p, dim, maxnorm, out)
     return _table[self._geometry.keys | out._geometry.keys](self, p, dim, maxnorm, out)
+
+quantile_op = define('quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor', CompositeImplicitAutograd='quantiles.quantile')
+def quantile(self, q, dim, keepdim, interpolation, _table=quantile_op.table):
+    if hot.off:
+        return quantile_op(self, q, dim, keepdim, interpolation)
+    return _table[self._geometry.keys | q._geometry.keys](self, q, dim, keepdim, interpolation)
+
+quantile_out_op = define('quantile.out(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear", Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.quantile_out', Autograd='autograd.manual.out_variant')
+def quantile_out(self, q, dim, keepdim, interpolation, out, _table=quantile_out_op.table):
+    if hot.off:
+        return quantile_out_op(self, q, dim, keepdim, interpolation, out)
+    return _table[self._geometry.keys | q._geometry.keys | out._geometry.keys](self, q, dim, keepdim, interpolation, out)
+
+quantile_scalar_op = define('quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor', CompositeImplicitAutograd='quantiles.quantile_scalar')
+def quantile_scalar(self, q, dim, keepdim, interpolation, _table=quantile_scalar_op.table):
+    if hot.off:
+        return quantile_scalar_op(self, q, dim, keepdim, interpolation)
+    return _table[self._geometry.keys](self, q, dim, keepdim, interpolation)
+
+quantile_scalar_out_op = define('quantile.scalar_out(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation="linear", Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.quantile_scalar_out', Autograd='autograd.manual.out_variant')
+def quantile_scalar_out(self, q, dim, keepdim, interpolation, out, _table=quantile_scalar_out_op.table):
+    if hot.off:
+        return quantile_scalar_out_op(self, q, dim, keepdim, interpolation, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, q, dim, keepdim, interpolation, out)
+
+nanquantile_op = define('nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor', CompositeImplicitAutograd='quantiles.nanquantile')
+def nanquantile(self, q, dim, keepdim, interpolation, _table=nanquantile_op.table):
+    if hot.off:
+        return nanquantile_op(self, q, dim, keepdim, interpolation)
+    return _table[self._geometry.keys | q._geometry.keys](self, q, dim, keepdim, interpolation)
+
+nanquantile_out_op = define('nanquantile.out(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear", Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.nanquantile_out', Autograd='autograd.manual.out_variant')
+def nanquantile_out(self, q, dim, keepdim, interpolation, out, _table=nanquantile_out_op.table):
+    if hot.off:
+        return nanquantile_out_op(self, q, dim, keepdim, interpolation, out)
+    return _table[self._geometry.keys | q._geometry.keys | out._geometry.keys](self, q, dim, keepdim, interpolation, out)
+
+nanquantile_scalar_op = define('nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor', CompositeImplicitAutograd='quantiles.nanquantile_scalar')
+def nanquantile_scalar(self, q, dim, keepdim, interpolation, _table=nanquantile_scalar_op.table):
+    if hot.off:
+        return nanquantile_scalar_op(self, q, dim, keepdim, interpolation)
+    return _table[self._geometry.keys](self, q, dim, keepdim, interpolation)
+
+nanquantile_scalar_out_op = define('nanquantile.scalar_out(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation="linear", Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.nanquantile_scalar_out', Autograd='autograd.manual.out_variant')
+def nanquantile_scalar_out(self, q, dim, keepdim, interpolation, out, _table=nanquantile_scalar_out_op.table):
+    if hot.off:
+        return nanquantile_scalar_out_op(self, q, dim, keepdim, interpolation, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, q, dim, keepdim, interpolation, out)
+
+cov_op = define('cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor', CompositeImplicitAutograd='covariance.cov')
+def cov(self, correction, fweights, aweights, _table=cov_op.table):
+    if hot.off:
+        return cov_op(self, correction, fweights, aweights)
+    return _table[self._geometry.keys | (0 if fweights is None else fweights._geometry.keys) | (0 if aweights is None else aweights._geometry.keys)](self, correction, fweights, aweights)
+
+corrcoef_op = define('corrcoef(Tensor self) -> Tensor', CompositeImplicitAutograd='covariance.corrcoef')
+def corrcoef(self, _table=corrcoef_op.table):
+    if hot.off:
+        return corrcoef_op(self)
+    return _table[self._geometry.keys](self)
+
+trapezoid_x_op = define('trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor', CompositeImplicitAutograd='integrals.trapezoid_x')
+def trapezoid_x(y, x, dim, _table=trapezoid_x_op.table):
+    if hot.off:
+        return trapezoid_x_op(y, x, dim)
+    return _table[y._geometry.keys | x._geometry.keys](y, x, dim)
+
+trapezoid_dx_op = define('trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor', CompositeImplicitAutograd='integrals.trapezoid_dx')
+def trapezoid_dx(y, dx, dim, _table=trapezoid_dx_op.table):
+    if hot.off:
+        return trapezoid_dx_op(y, dx, dim)
+    return _table[y._geometry.keys](y, dx, dim)
+
+trapz_x_op = define('trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor', CompositeImplicitAutograd='integrals.trapz_x')
+def trapz_x(y, x, dim, _table=trapz_x_op.table):
+    if hot.off:
+        return trapz_x_op(y, x, dim)
+    return _table[y._geometry.keys | x._geometry.keys](y, x, dim)
+
+trapz_dx_op = define('trapz.dx(Tensor y, *, float dx=1.0, int dim=-1) -> Tensor', CompositeImplicitAutograd='integrals.trapz_dx')
+def trapz_dx(y, dx, dim, _table=trapz_dx_op.table):
+    if hot.off:
+        return trapz_dx_op(y, dx, dim)
+    return _table[y._geometry.keys](y, dx, dim)
+
+cumulative_trapezoid_x_op = define('cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor', CompositeImplicitAutograd='integrals.cumulative_trapezoid_x')
+def cumulative_trapezoid_x(y, x, dim, _table=cumulative_trapezoid_x_op.table):
+    if hot.off:
+        return cumulative_trapezoid_x_op(y, x, dim)
+    return _table[y._geometry.keys | x._geometry.keys](y, x, dim)
+
+cumulative_trapezoid_dx_op = define('cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor', CompositeImplicitAutograd='integrals.cumulative_trapezoid_dx')
+def cumulative_trapezoid_dx(y, dx, dim, _table=cumulative_trapezoid_dx_op.table):
+    if hot.off:
+        return cumulative_trapezoid_dx_op(y, dx, dim)
+    return _table[y._geometry.keys](y, dx, dim)
+
+diff_op = define('diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor', CompositeImplicitAutograd='differences.diff')
+def diff(self, n, dim, prepend, append, _table=diff_op.table):
+    if hot.off:
+        return diff_op(self, n, dim, prepend, append)
+    return _table[self._geometry.keys | (0 if prepend is None else prepend._geometry.keys) | (0 if append is None else append._geometry.keys)](self, n, dim, prepend, append)
+
+diff_out_op = define('diff.out(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.diff_out', Autograd='autograd.manual.out_variant')
+def diff_out(self, n, dim, prepend, append, out, _table=diff_out_op.table):
+    if hot.off:
+        return diff_out_op(self, n, dim, prepend, append, out)
+    return _table[self._geometry.keys | (0 if prepend is None else prepend._geometry.keys) | (0 if append is None else append._geometry.keys) | out._geometry.keys](self, n, dim, prepend, append, out)
+
+gradient_scalarint_op = define('gradient.scalarint(Tensor self, *, Scalar? spacing=None, int? dim=None, int edge_order=1) -> Tensor[]', CompositeImplicitAutograd='differences.gradient_scalarint')
+def gradient_scalarint(self, spacing, dim, edge_order, _table=gradient_scalarint_op.table):
+    if hot.off:
+        return gradient_scalarint_op(self, spacing, dim, edge_order)
+    return _table[self._geometry.keys](self, spacing, dim, edge_order)
+
+gradient_scalararray_op = define('gradient.scalararray(Tensor self, *, Scalar spacing, int[] dim, int edge_order=1) -> Tensor[]', CompositeImplicitAutograd='differences.gradient_scalararray')
+def gradient_scalararray(self, spacing, dim, edge_order, _table=gradient_scalararray_op.table):
+    if hot.off:
+        return gradient_scalararray_op(self, spacing, dim, edge_order)
+    return _table[self._geometry.keys](self, spacing, dim, edge_order)
+
+gradient_array_op = define('gradient.array(Tensor self, *, int[] dim, int edge_order=1) -> Tensor[]', CompositeImplicitAutograd='differences.gradient_array')
+def gradient_array(self, dim, edge_order, _table=gradient_array_op.table):
+    if hot.off:
+        return gradient_array_op(self, dim, edge_order)
+    return _table[self._geometry.keys](self, dim, edge_order)
+
+gradient_scalarrayint_op = define('gradient.scalarrayint(Tensor self, *, Scalar[] spacing, int? dim=None, int edge_order=1) -> Tensor[]', CompositeImplicitAutograd='differences.gradient_scalarrayint')
+def gradient_scalarrayint(self, spacing, dim, edge_order, _table=gradient_scalarrayint_op.table):
+    if hot.off:
+        return gradient_scalarrayint_op(self, spacing, dim, edge_order)
+    return _table[self._geometry.keys](self, spacing, dim, edge_order)
+
+gradient_scalarrayarray_op = define('gradient.scalarrayarray(Tensor self, *, Scalar[] spacing, int[] dim, int edge_order=1) -> Tensor[]', CompositeImplicitAutograd='differences.gradient_scalarrayarray')
+def gradient_scalarrayarray(self, spacing, dim, edge_order, _table=gradient_scalarrayarray_op.table):
+    if hot.off:
+        return gradient_scalarrayarray_op(self, spacing, dim, edge_order)
+    return _table[self._geometry.keys](self, spacing, dim, edge_order)
+
+gradient_tensorarrayint_op = define('gradient.tensorarrayint(Tensor self, *, Tensor[] spacing, int? dim=None, int edge_order=1) -> Tensor[]', CompositeImplicitAutograd='differences.gradient_tensorarrayint')
+def gradient_tensorarrayint(self, spacing, dim, edge_order, _table=gradient_tensorarrayint_op.table):
+    if hot.off:
+        return gradient_tensorarrayint_op(self, spacing, dim, edge_order)
+    return _table[self._geometry.keys | list_keys(spacing)](self, spacing, dim, edge_order)
+
+gradient_tensorarray_op = define('gradient.tensorarray(Tensor self, *, Tensor[] spacing, int[] dim, int edge_order=1) -> Tensor[]', CompositeImplicitAutograd='differences.gradient_tensorarray')
+def gradient_tensorarray(self, spacing, dim, edge_order, _table=gradient_tensorarray_op.table):
+    if hot.off:
+        return gradient_tensorarray_op(self, spacing, dim, edge_order)
+    return _table[self._geometry.keys | list_keys(spacing)](self, spacing, dim, edge_order)
 
 view_op = define('view(Tensor(a) self, int[] size) -> Tensor(a)', CompositeExplicitAutograd='views.view', Autograd='_generated.autograd_kernels.view')
 def view(self, size, _table=view_op.table):

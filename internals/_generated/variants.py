@@ -1669,6 +1669,12 @@ def std_out(self, dim, unbiased, keepdim, out):
 def std_correction_out(self, dim, correction, keepdim, out):
     return write_out(out, moments.std_correction(self, dim, correction, keepdim))
 
+def var_mean_correction_out(self, dim, correction, keepdim, out0, out1):
+    return write_exact_outs((out0, out1), moments.var_mean_correction(self, dim, correction, keepdim))
+
+def std_mean_correction_out(self, dim, correction, keepdim, out0, out1):
+    return write_exact_outs((out0, out1), moments.std_mean_correction(self, dim, correction, keepdim))
+
 def amax_out(self, dim, keepdim, out):
     return extrema.amax(self, dim, keepdim, out=out)
 
@@ -1992,6 +1998,21 @@ def renorm_(self, p, dim, maxnorm):
 
 def renorm_out(self, p, dim, maxnorm, out):
     return renorm.renorm(self, p, dim, maxnorm, out=out)
+
+def quantile_out(self, q, dim, keepdim, interpolation, out):
+    return write_exact_out(out, ops.quantile(self, q, dim, keepdim, interpolation))
+
+def quantile_scalar_out(self, q, dim, keepdim, interpolation, out):
+    return write_exact_out(out, ops.quantile_scalar(self, q, dim, keepdim, interpolation))
+
+def nanquantile_out(self, q, dim, keepdim, interpolation, out):
+    return write_exact_out(out, ops.nanquantile(self, q, dim, keepdim, interpolation))
+
+def nanquantile_scalar_out(self, q, dim, keepdim, interpolation, out):
+    return write_exact_out(out, ops.nanquantile_scalar(self, q, dim, keepdim, interpolation))
+
+def diff_out(self, n, dim, prepend, append, out):
+    return write_out(out, ops.diff(self, n, dim, prepend, append))
 
 def view_copy(self, size):
     return view_copies.copied(view_copies.viewed(self, size))

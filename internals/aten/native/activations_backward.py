@@ -16,8 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from internals.aten.dtype_checks import not_implemented
 from internals.aten.short_way import binary
 from internals.aten.tensor_iterator import TensorIterator
+from internals.core.dtype import COMPLEX
 from internals.core.tensor_impl import TensorImpl
 
 from .special_functions import Loop, erf, in_single, sigmoid
@@ -25,14 +27,14 @@ from .special_functions import Loop, erf, in_single, sigmoid
 
 def threshold_backward(grad_output: TensorImpl, self: TensorImpl, threshold: Any) -> Any:
     """`grad_output` where `self` is beyond `threshold`, 0 elsewhere: the gradient of relu, whose result may be `self`."""
-
+    if self._geometry.dtype.category == COMPLEX:
+        raise not_implemented("threshold_cpu", self.dtype)
     return binary(partial(threshold_loop, threshold=threshold), grad_output, self)
 
 
 def hardtanh_backward(grad_output: TensorImpl, self: TensorImpl, min_val: Any, max_val: Any) -> Any:
     """`grad_output` where `self` is strictly between the limits, 0 elsewhere."""
-
-    return _run(grad_output, self, partial(hardtanh_loop, low=min_val, high=max_val))
+    return _run("hardshrink_backward_cpu", grad_output, self, partial(hardtanh_loop, low=min_val, high=max_val))
 
 
 def leaky_relu_backward(grad_output: TensorImpl, self: TensorImpl, negative_slope: Any, self_is_result: bool) -> Any:
@@ -44,8 +46,7 @@ def leaky_relu_backward(grad_output: TensorImpl, self: TensorImpl, negative_slop
             "at https://github.com/pytorch/pytorch if you do require supporting in-place leakRelu backward calculation with "
             "negative slope"
         )
-
-    return _run(grad_output, self, partial(leaky_loop, slope=negative_slope))
+    return _run("leaky_relu_backward_cpu", grad_output, self, partial(leaky_loop, slope=negative_slope))
 
 
 def elu_backward(
@@ -57,32 +58,28 @@ def elu_backward(
             "In-place elu backward calculation is triggered with a negative slope which is not supported. This is caused by "
             "calling in-place forward function with a negative slope, please call out-of-place version instead."
         )
-
-    loop = elu_result_loop if is_result else elu_loop
-    return _run(grad_output, self_or_result, partial(loop, bottom=alpha * scale, top=scale, rate=input_scale))
+    loop = partial(elu_result_loop if is_result else elu_loop, bottom=alpha * scale, top=scale, rate=input_scale)
+    return _run("elu_backward_cpu", grad_output, self_or_result, loop)
 
 
 def gelu_backward(grad_output: TensorImpl, self: TensorImpl, approximate: str = "none") -> Any:
     """The gradient of gelu, with `approximate` as in the forward pass."""
-    return _run(grad_output, self, gelu_tanh_loop if approximate == "tanh" else gelu_erf_loop)
+    return _run("GeluBackwardKernelImpl", grad_output, self, gelu_tanh_loop if approximate == "tanh" else gelu_erf_loop)
 
 
 def silu_backward(grad_output: TensorImpl, self: TensorImpl) -> Any:
     """grad_output * s * (1 + self * (1 - s)), where s is sigmoid(self)."""
-
-    return _run(grad_output, self, silu_loop)
+    return TensorIterator([grad_output, self]).run(silu_loop)
 
 
 def softplus_backward(grad_output: TensorImpl, self: TensorImpl, beta: Any, threshold: Any) -> Any:
     """grad_output * sigmoid(beta * self), and beyond `threshold` `grad_output` itself."""
-
-    return _run(grad_output, self, partial(softplus_loop, beta=beta, threshold=threshold))
+    return _run("softplus_backward_cpu", grad_output, self, partial(softplus_loop, beta=beta, threshold=threshold))
 
 
 def log_sigmoid_backward(grad_output: TensorImpl, self: TensorImpl, buffer: TensorImpl) -> Any:
     """grad_output * sigmoid(-self), from the exp(-|self|) that the forward pass left in `buffer`."""
-
-    return _run(grad_output, self, log_sigmoid_loop, buffer)
+    return _run("log_sigmoid_backward_cpu", grad_output, self, log_sigmoid_loop, buffer)
 
 
 def sigmoid_backward(grad_output: TensorImpl, output: TensorImpl) -> Any:
@@ -95,8 +92,12 @@ def tanh_backward(grad_output: TensorImpl, output: TensorImpl) -> Any:
     return binary(tanh_loop, grad_output, output)
 
 
-def _run(grad_output: TensorImpl, self: TensorImpl, loop: Loop, *more: TensorImpl) -> Any:
-    return TensorIterator([grad_output, self, *more]).run(loop)
+def _run(kernel: str, grad_output: TensorImpl, self: TensorImpl, loop: Loop, *more: TensorImpl) -> Any:
+    """Run `loop` over real tensors; complex ones have no kernel."""
+    it = TensorIterator([grad_output, self, *more])
+    if it.common_dtype.category == COMPLEX:
+        raise not_implemented(kernel, it.common_dtype)
+    return it.run(loop)
 
 
 def threshold_loop(g: Any, x: Any, out: Any, threshold: Any) -> None:

@@ -65,7 +65,9 @@ def softshrink(self: TensorImpl, lambd: Any = 0.5, out: Any = None) -> Any:
 
 
 def threshold(self: TensorImpl, threshold: Any, value: Any) -> Any:
-    """`self` where it is greater than `threshold`, `value` elsewhere."""
+    """`self` where it is greater than `threshold`, `value` elsewhere. Raises NotImplementedError for complex."""
+    if self.is_complex():
+        raise not_implemented("threshold_cpu", self.dtype)
     out = empty_contiguous(self.shape, self.dtype, self.device)
     return TensorIterator([self], out).run(partial(threshold_loop, threshold=threshold, value=value))
 
