@@ -107,7 +107,7 @@ CALLS = {
         max_pool3d(x, 2, return_indices=True)
         max_pool3d_with_indices(x, (1, 2, 3), 1)
         adaptive_max_pool3d_with_indices(x, 2)
-        fractional_max_pool3d(x, 2, 3)
+        fractional_max_pool3d(x, 2, 2)
         fractional_max_pool3d_with_indices(x, 2, output_ratio=(0.5, 0.5, 0.4))
         lp_pool3d(x.abs(), 2.0, 2)
         max_unpool3d(x, torch.arange(120).reshape(4, 5, 6).expand(1, 4, 4, 5, 6), 2)

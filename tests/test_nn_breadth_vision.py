@@ -84,6 +84,9 @@ CASES = GRIDS + cases("""
     F.threshold_(x(3, 4), 0.1, 7)
     F.rrelu_(x(3, 4), 0.1, 0.5)
     F.rrelu(x(3, 4), training=False, inplace=True)
+    F.rrelu(x(3), 0.3, 0.1, True)
+    F.prelu(x.of(-2.0), x.of([0.25]))
+    F.prelu(x(3), x(1, dtype="float64"))
 """)
 
 

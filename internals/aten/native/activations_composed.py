@@ -110,7 +110,7 @@ def prelu(self: Any, weight: Any) -> Any:
     if self.dtype is not weight.dtype:
         raise RuntimeError(
             "prelu: Type promoting not supported. Got "
-            f"{SCALAR_TYPE_NAME[self.dtype].lower()} and {SCALAR_TYPE_NAME[weight.dtype].lower()}"
+            f"{SCALAR_TYPE_NAME[self.dtype]} and {SCALAR_TYPE_NAME[weight.dtype]}"
         )
     if weight.numel() != 1:
         if self.dim() == 0:
@@ -121,8 +121,8 @@ def prelu(self: Any, weight: Any) -> Any:
                 "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
                 f"{weight.numel()} and channel size = {channels}."
             )
-    if self.dim() > 1 and weight.dim() == 1:
-        weight = weight.reshape([1, -1] + [1] * (self.dim() - 2))
+    if weight.dim() == 1 and self.dim() != 1:
+        weight = weight.reshape([1, -1, *[1] * (self.dim() - 2)] if self.dim() else [])
     return F.where(self > 0, self, self * weight)
 
 
@@ -177,6 +177,8 @@ def gated_loop(x: Any, gate: Any, out: Any) -> None:
 
 
 def _random_slopes(t: Any, lower: Any, upper: Any, generator: Any) -> Any:
+    if lower > upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     negative = t.detach() <= 0
     drawn = t.new_empty([int(negative.sum())], dtype=float64).uniform_(lower, upper, generator=generator)
     return t.new_ones(t.shape).index_put([negative], drawn.to(t.dtype))

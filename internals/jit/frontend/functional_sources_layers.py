@@ -34,7 +34,9 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    if input.dim() > 1 and weight.dim() == 1:
+    if input.dim() == 0:
+        weight = weight.reshape(input.size())
+    elif input.dim() > 1 and weight.dim() == 1:
         weight = weight.reshape([1, -1] + [1] * (input.dim() - 2))
     return torch.where(input > 0, input, input * weight)
 
