@@ -190,7 +190,11 @@ def grouped(functions: list[NativeFunction], variant: str) -> dict[str, list[Nat
 
 def out_twin(f: NativeFunction, functions: list[NativeFunction]) -> NativeFunction | None:
     """The out= twin of `f`: derived from it, or declared with a kernel of its own and `variants: none`."""
-    return next((g for g in functions if g.schema.is_out and (g.base is f or _writes_what_returns(g, f))), None)
+    return next((g for g in functions if g.schema.is_out and (_is_derived_from(g, f) or _writes_what_returns(g, f))), None)
+
+
+def _is_derived_from(g: NativeFunction, f: NativeFunction) -> bool:
+    return g.base is not None and g.base.schema is f.schema  # of an alias that was resolved there are two objects
 
 
 def _writes_what_returns(g: NativeFunction, f: NativeFunction) -> bool:

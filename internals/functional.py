@@ -46,7 +46,7 @@ def einsum(*args: Any) -> Any:
 
 def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
     """All tensors expanded to the shape they broadcast to: views with stride 0. Raises RuntimeError when shapes do not fit."""
-    return tuple(ops.broadcast_tensors(_unwrapped(tensors)))
+    return tuple(ops.broadcast_tensors(_only_tensors(tensors)))
 
 
 def broadcast_shapes(*shapes: Any) -> Size:
@@ -94,23 +94,26 @@ def atleast_3d(*tensors: Any) -> Any:
 
 def split(tensor: Any, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Any, ...]:
     """Consecutive views of a number of positions each, the last perhaps shorter; or of the given numbers of positions."""
-    return tensor.split(split_size_or_sections, dim)  # type: ignore[no-any-return]
+    return tensor.split(split_size_or_sections, dim)
 
 
 def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Any, ...]:
     """Places in a row-major tensor of `shape`, counted through, as one index tensor a dimension.
 
-    Raises TypeError for a shape that is none, ValueError for indices that are no integers or a negative size.
+    Raises TypeError for a shape that is none and for indices that are no integers, ValueError for a negative size.
     """
-    if indices.dtype.is_floating_point or indices.dtype.is_complex or indices.dtype is bool_:
-        raise ValueError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    if indices.is_complex() or indices.is_floating_point() or indices.dtype is bool_:
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    if not isinstance(shape, (int, Sequence)):
+        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
     sizes = [shape] if isinstance(shape, int) else list(shape)
-    if not all(isinstance(n, int) for n in sizes):
-        raise TypeError(f"expected 'shape' sequence to only contain ints, but got {sizes}")
+    for n in sizes:
+        if not isinstance(n, int):
+            raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(n)}")
     if any(n < 0 for n in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {tuple(sizes)}")
     steps = [prod(sizes[d + 1 :]) for d in range(len(sizes))]
-    return tuple(indices.div(step, rounding_mode="floor") % n for step, n in zip(steps, sizes))
+    return tuple(indices.long().div(step, rounding_mode="floor") % n for step, n in zip(steps, sizes))
 
 
 def nonzero(input: Any, *, out: Any = None, as_tuple: bool = False) -> Any:

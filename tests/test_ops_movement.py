@@ -127,6 +127,10 @@ STACKING = """
     T.narrow_copy(T.arange(5), 0, 4, 2)
     T.narrow_copy(T.arange(5), 0, -2, 2)
     T.broadcast_tensors()
+    T.broadcast_tensors([T.ones(2), T.ones(1)])
+    T.concat([T.ones(1)], out=T.zeros(0))
+    T.row_stack([T.ones(1)], out=T.zeros(0))
+    T.unflatten(input=T.arange(6), dim=0, sizes=(2, 3))
 """
 
 GRIDS = """
@@ -150,7 +154,10 @@ GRIDS = """
     T.vander(T.tensor([1, 2], dtype=T.int8), 3)
     T.vander(T.tensor([True, False]), N=3, increasing=True)
     T.vander(T.tensor([1, 2, 3]), N=-1)
-    T.unravel_index(T.tensor([3, 5]), (2, 3))
+    T.unravel_index(T.tensor([3, 5], dtype=T.int32), (2, 3))
+    T.unravel_index(T.tensor([5.0]), 6)
+    T.unravel_index(T.tensor([5]), (2, -3))
+    T.unravel_index(T.tensor([5]), "a")
     T.logspace(0, 2, 5, dtype=T.int64)
     T.logspace(0, 2, 5, base=-2)
     T.logspace(0, 2j, 3, dtype=T.float32)
@@ -280,6 +287,13 @@ def test_copies_are_none() -> None:
     assert t.tolist() == [[0, 1, 2], [3, 4, 5]]
     out = T.empty(0)
     assert T.slice_copy(t, 1, 0, 2, out=out) is out and out.tolist() == [[0, 1], [3, 4]]
+
+
+def test_a_narrow_copy_may_begin_at_the_end() -> None:
+    """PyTorch's gradient of it does not."""
+    t = T.arange(5.0).requires_grad_()
+    T.narrow_copy(t, 0, -2, 2).sum().backward()
+    assert t.grad.tolist() == [0, 0, 0, 1, 1]
 
 
 def test_warnings() -> None:

@@ -50,8 +50,8 @@ def test_signatures_are_listed_in_pytorchs_order(module: Any, name: str) -> None
     real = oracle()
     if name.startswith("__"):
         pytest.skip("operators answer NotImplemented")
-    if name == "view":
-        pytest.skip("PyTorch sorts symbolic integers last; its two signatures have nothing in common")
+    if name in ("view", "view_copy", "tensor_split"):
+        pytest.skip("PyTorch sorts symbolic integers last; these signatures have nothing in common")
     listings = []
     for library in (real, torch):
         owner = library if module is functions else library.Tensor

@@ -419,7 +419,7 @@ def triangular_solve(*args, **kwargs):
     """aten::triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)\naten::triangular_solve.X(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False, *, Tensor(a!) X, Tensor(b!) M) -> (Tensor(a!) solution, Tensor(b!) cloned_coefficient)"""
     return _parse_triangular_solve(args, kwargs)
 
-_parse_matrix_power = PythonArgParser('matrix_power', [(ops.matrix_power_op, ops.matrix_power)], False)
+_parse_matrix_power = PythonArgParser('matrix_power', [(ops.matrix_power_op, ops.matrix_power, ops.matrix_power_out_op, ops.matrix_power_out)], False)
 def matrix_power(*args, **kwargs):
     """aten::matrix_power(Tensor self, int n) -> Tensor"""
     return _parse_matrix_power(args, kwargs)
@@ -519,7 +519,7 @@ def kron(*args, **kwargs):
     """aten::kron(Tensor self, Tensor other) -> Tensor"""
     return _parse_kron(args, kwargs)
 
-_parse_ger = PythonArgParser('ger', [(ops.ger_op, ops.ger)], False)
+_parse_ger = PythonArgParser('ger', [(ops.ger_op, ops.ger, ops.ger_out_op, ops.ger_out)], False)
 def ger(*args, **kwargs):
     """aten::ger(Tensor self, Tensor vec2) -> Tensor"""
     return _parse_ger(args, kwargs)
@@ -704,7 +704,7 @@ def vstack(*args, **kwargs):
     """aten::vstack(Tensor[] tensors) -> Tensor"""
     return _parse_vstack(args, kwargs)
 
-_parse_row_stack = PythonArgParser('row_stack', [(ops.row_stack_op, ops.row_stack)], False)
+_parse_row_stack = PythonArgParser('row_stack', [(ops.row_stack_op, ops.row_stack, ops.row_stack_out_op, ops.row_stack_out)], False)
 def row_stack(*args, **kwargs):
     """aten::row_stack(Tensor[] tensors) -> Tensor"""
     return _parse_row_stack(args, kwargs)
@@ -719,12 +719,12 @@ def column_stack(*args, **kwargs):
     """aten::column_stack(Tensor[] tensors) -> Tensor"""
     return _parse_column_stack(args, kwargs)
 
-_parse_concat = PythonArgParser('concat', [(ops.concat_op, ops.concat)], False)
+_parse_concat = PythonArgParser('concat', [(ops.concat_op, ops.concat, ops.concat_out_op, ops.concat_out)], False)
 def concat(*args, **kwargs):
     """aten::concat(Tensor[] tensors, int dim=0) -> Tensor"""
     return _parse_concat(args, kwargs)
 
-_parse_concatenate = PythonArgParser('concatenate', [(ops.concatenate_op, ops.concatenate)], False)
+_parse_concatenate = PythonArgParser('concatenate', [(ops.concatenate_op, ops.concatenate, ops.concatenate_out_op, ops.concatenate_out)], False)
 def concatenate(*args, **kwargs):
     """aten::concatenate(Tensor[] tensors, int dim=0) -> Tensor"""
     return _parse_concatenate(args, kwargs)
@@ -1254,7 +1254,7 @@ def bucketize(*args, **kwargs):
     """aten::bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor\naten::bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor"""
     return _parse_bucketize(args, kwargs)
 
-_parse_arccos = PythonArgParser('arccos', [(ops.arccos_op, ops.arccos)], False)
+_parse_arccos = PythonArgParser('arccos', [(ops.arccos_op, ops.arccos, ops.arccos_out_op, ops.arccos_out)], False)
 def arccos(*args, **kwargs):
     """aten::arccos(Tensor self) -> Tensor"""
     return _parse_arccos(args, kwargs)
@@ -1264,7 +1264,7 @@ def arccos_(*args, **kwargs):
     """aten::arccos_(Tensor(a!) self) -> Tensor(a!)"""
     return _parse_arccos_(args, kwargs)
 
-_parse_arcsin = PythonArgParser('arcsin', [(ops.arcsin_op, ops.arcsin)], False)
+_parse_arcsin = PythonArgParser('arcsin', [(ops.arcsin_op, ops.arcsin, ops.arcsin_out_op, ops.arcsin_out)], False)
 def arcsin(*args, **kwargs):
     """aten::arcsin(Tensor self) -> Tensor"""
     return _parse_arcsin(args, kwargs)
@@ -1274,7 +1274,7 @@ def arcsin_(*args, **kwargs):
     """aten::arcsin_(Tensor(a!) self) -> Tensor(a!)"""
     return _parse_arcsin_(args, kwargs)
 
-_parse_arctan = PythonArgParser('arctan', [(ops.arctan_op, ops.arctan)], False)
+_parse_arctan = PythonArgParser('arctan', [(ops.arctan_op, ops.arctan, ops.arctan_out_op, ops.arctan_out)], False)
 def arctan(*args, **kwargs):
     """aten::arctan(Tensor self) -> Tensor"""
     return _parse_arctan(args, kwargs)
@@ -1284,12 +1284,12 @@ def arctan_(*args, **kwargs):
     """aten::arctan_(Tensor(a!) self) -> Tensor(a!)"""
     return _parse_arctan_(args, kwargs)
 
-_parse_arctan2 = PythonArgParser('arctan2', [(ops.arctan2_op, ops.arctan2)], False)
+_parse_arctan2 = PythonArgParser('arctan2', [(ops.arctan2_op, ops.arctan2, ops.arctan2_out_op, ops.arctan2_out)], False)
 def arctan2(*args, **kwargs):
     """aten::arctan2(Tensor self, Tensor other) -> Tensor"""
     return _parse_arctan2(args, kwargs)
 
-_parse_arccosh = PythonArgParser('arccosh', [(ops.arccosh_op, ops.arccosh)], False)
+_parse_arccosh = PythonArgParser('arccosh', [(ops.arccosh_op, ops.arccosh, ops.arccosh_out_op, ops.arccosh_out)], False)
 def arccosh(*args, **kwargs):
     """aten::arccosh(Tensor self) -> Tensor"""
     return _parse_arccosh(args, kwargs)
@@ -1299,7 +1299,7 @@ def arccosh_(*args, **kwargs):
     """aten::arccosh_(Tensor(a!) self) -> Tensor(a!)"""
     return _parse_arccosh_(args, kwargs)
 
-_parse_arcsinh = PythonArgParser('arcsinh', [(ops.arcsinh_op, ops.arcsinh)], False)
+_parse_arcsinh = PythonArgParser('arcsinh', [(ops.arcsinh_op, ops.arcsinh, ops.arcsinh_out_op, ops.arcsinh_out)], False)
 def arcsinh(*args, **kwargs):
     """aten::arcsinh(Tensor self) -> Tensor"""
     return _parse_arcsinh(args, kwargs)
@@ -1309,7 +1309,7 @@ def arcsinh_(*args, **kwargs):
     """aten::arcsinh_(Tensor(a!) self) -> Tensor(a!)"""
     return _parse_arcsinh_(args, kwargs)
 
-_parse_arctanh = PythonArgParser('arctanh', [(ops.arctanh_op, ops.arctanh)], False)
+_parse_arctanh = PythonArgParser('arctanh', [(ops.arctanh_op, ops.arctanh, ops.arctanh_out_op, ops.arctanh_out)], False)
 def arctanh(*args, **kwargs):
     """aten::arctanh(Tensor self) -> Tensor"""
     return _parse_arctanh(args, kwargs)
@@ -1319,7 +1319,7 @@ def arctanh_(*args, **kwargs):
     """aten::arctanh_(Tensor(a!) self) -> Tensor(a!)"""
     return _parse_arctanh_(args, kwargs)
 
-_parse_fix = PythonArgParser('fix', [(ops.fix_op, ops.fix)], False)
+_parse_fix = PythonArgParser('fix', [(ops.fix_op, ops.fix, ops.fix_out_op, ops.fix_out)], False)
 def fix(*args, **kwargs):
     """aten::fix(Tensor self) -> Tensor"""
     return _parse_fix(args, kwargs)
@@ -1329,62 +1329,62 @@ def fix_(*args, **kwargs):
     """aten::fix_(Tensor(a!) self) -> Tensor(a!)"""
     return _parse_fix_(args, kwargs)
 
-_parse_absolute = PythonArgParser('absolute', [(ops.absolute_op, ops.absolute)], False)
+_parse_absolute = PythonArgParser('absolute', [(ops.absolute_op, ops.absolute, ops.absolute_out_op, ops.absolute_out)], False)
 def absolute(*args, **kwargs):
     """aten::absolute(Tensor self) -> Tensor"""
     return _parse_absolute(args, kwargs)
 
-_parse_negative = PythonArgParser('negative', [(ops.negative_op, ops.negative)], False)
+_parse_negative = PythonArgParser('negative', [(ops.negative_op, ops.negative, ops.negative_out_op, ops.negative_out)], False)
 def negative(*args, **kwargs):
     """aten::negative(Tensor self) -> Tensor"""
     return _parse_negative(args, kwargs)
 
-_parse_clip = PythonArgParser('clip', [(ops.clip_Tensor_op, ops.clip_Tensor), (ops.clip_op, ops.clip)], False)
+_parse_clip = PythonArgParser('clip', [(ops.clip_Tensor_op, ops.clip_Tensor, ops.clip_Tensor_out_op, ops.clip_Tensor_out), (ops.clip_op, ops.clip, ops.clip_out_op, ops.clip_out)], False)
 def clip(*args, **kwargs):
     """aten::clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor\naten::clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor"""
     return _parse_clip(args, kwargs)
 
-_parse_subtract = PythonArgParser('subtract', [(ops.subtract_Tensor_op, ops.subtract_Tensor), (ops.subtract_Scalar_op, ops.subtract_Scalar)], False)
+_parse_subtract = PythonArgParser('subtract', [(ops.subtract_Tensor_op, ops.subtract_Tensor, ops.subtract_out_op, ops.subtract_out), (ops.subtract_Scalar_op, ops.subtract_Scalar)], False)
 def subtract(*args, **kwargs):
     """aten::subtract.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor\naten::subtract.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor"""
     return _parse_subtract(args, kwargs)
 
-_parse_multiply = PythonArgParser('multiply', [(ops.multiply_Tensor_op, ops.multiply_Tensor), (ops.multiply_Scalar_op, ops.multiply_Scalar)], False)
+_parse_multiply = PythonArgParser('multiply', [(ops.multiply_Tensor_op, ops.multiply_Tensor, ops.multiply_out_op, ops.multiply_out), (ops.multiply_Scalar_op, ops.multiply_Scalar)], False)
 def multiply(*args, **kwargs):
     """aten::multiply.Tensor(Tensor self, Tensor other) -> Tensor\naten::multiply.Scalar(Tensor self, Scalar other) -> Tensor"""
     return _parse_multiply(args, kwargs)
 
-_parse_divide = PythonArgParser('divide', [(ops.divide_Tensor_op, ops.divide_Tensor), (ops.divide_Tensor_mode_op, ops.divide_Tensor_mode), (ops.divide_Scalar_op, ops.divide_Scalar), (ops.divide_Scalar_mode_op, ops.divide_Scalar_mode)], False)
+_parse_divide = PythonArgParser('divide', [(ops.divide_Tensor_op, ops.divide_Tensor, ops.divide_out_op, ops.divide_out), (ops.divide_Tensor_mode_op, ops.divide_Tensor_mode, ops.divide_out_mode_op, ops.divide_out_mode), (ops.divide_Scalar_op, ops.divide_Scalar), (ops.divide_Scalar_mode_op, ops.divide_Scalar_mode)], False)
 def divide(*args, **kwargs):
     """aten::divide.Tensor(Tensor self, Tensor other) -> Tensor\naten::divide.Scalar(Tensor self, Scalar other) -> Tensor\naten::divide.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor\naten::divide.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor"""
     return _parse_divide(args, kwargs)
 
-_parse_true_divide = PythonArgParser('true_divide', [(ops.true_divide_Tensor_op, ops.true_divide_Tensor), (ops.true_divide_Scalar_op, ops.true_divide_Scalar)], False)
+_parse_true_divide = PythonArgParser('true_divide', [(ops.true_divide_Tensor_op, ops.true_divide_Tensor, ops.true_divide_out_op, ops.true_divide_out), (ops.true_divide_Scalar_op, ops.true_divide_Scalar)], False)
 def true_divide(*args, **kwargs):
     """aten::true_divide.Tensor(Tensor self, Tensor other) -> Tensor\naten::true_divide.Scalar(Tensor self, Scalar other) -> Tensor"""
     return _parse_true_divide(args, kwargs)
 
-_parse_greater = PythonArgParser('greater', [(ops.greater_Tensor_op, ops.greater_Tensor), (ops.greater_Scalar_op, ops.greater_Scalar)], False)
+_parse_greater = PythonArgParser('greater', [(ops.greater_Tensor_op, ops.greater_Tensor, ops.greater_Tensor_out_op, ops.greater_Tensor_out), (ops.greater_Scalar_op, ops.greater_Scalar, ops.greater_Scalar_out_op, ops.greater_Scalar_out)], False)
 def greater(*args, **kwargs):
     """aten::greater.Scalar(Tensor self, Scalar other) -> Tensor\naten::greater.Tensor(Tensor self, Tensor other) -> Tensor"""
     return _parse_greater(args, kwargs)
 
-_parse_less = PythonArgParser('less', [(ops.less_Tensor_op, ops.less_Tensor), (ops.less_Scalar_op, ops.less_Scalar)], False)
+_parse_less = PythonArgParser('less', [(ops.less_Tensor_op, ops.less_Tensor, ops.less_Tensor_out_op, ops.less_Tensor_out), (ops.less_Scalar_op, ops.less_Scalar, ops.less_Scalar_out_op, ops.less_Scalar_out)], False)
 def less(*args, **kwargs):
     """aten::less.Scalar(Tensor self, Scalar other) -> Tensor\naten::less.Tensor(Tensor self, Tensor other) -> Tensor"""
     return _parse_less(args, kwargs)
 
-_parse_greater_equal = PythonArgParser('greater_equal', [(ops.greater_equal_Tensor_op, ops.greater_equal_Tensor), (ops.greater_equal_Scalar_op, ops.greater_equal_Scalar)], False)
+_parse_greater_equal = PythonArgParser('greater_equal', [(ops.greater_equal_Tensor_op, ops.greater_equal_Tensor, ops.greater_equal_Tensor_out_op, ops.greater_equal_Tensor_out), (ops.greater_equal_Scalar_op, ops.greater_equal_Scalar, ops.greater_equal_Scalar_out_op, ops.greater_equal_Scalar_out)], False)
 def greater_equal(*args, **kwargs):
     """aten::greater_equal.Scalar(Tensor self, Scalar other) -> Tensor\naten::greater_equal.Tensor(Tensor self, Tensor other) -> Tensor"""
     return _parse_greater_equal(args, kwargs)
 
-_parse_less_equal = PythonArgParser('less_equal', [(ops.less_equal_Tensor_op, ops.less_equal_Tensor), (ops.less_equal_Scalar_op, ops.less_equal_Scalar)], False)
+_parse_less_equal = PythonArgParser('less_equal', [(ops.less_equal_Tensor_op, ops.less_equal_Tensor, ops.less_equal_Tensor_out_op, ops.less_equal_Tensor_out), (ops.less_equal_Scalar_op, ops.less_equal_Scalar, ops.less_equal_Scalar_out_op, ops.less_equal_Scalar_out)], False)
 def less_equal(*args, **kwargs):
     """aten::less_equal.Scalar(Tensor self, Scalar other) -> Tensor\naten::less_equal.Tensor(Tensor self, Tensor other) -> Tensor"""
     return _parse_less_equal(args, kwargs)
 
-_parse_not_equal = PythonArgParser('not_equal', [(ops.not_equal_Tensor_op, ops.not_equal_Tensor), (ops.not_equal_Scalar_op, ops.not_equal_Scalar)], False)
+_parse_not_equal = PythonArgParser('not_equal', [(ops.not_equal_Tensor_op, ops.not_equal_Tensor, ops.not_equal_Tensor_out_op, ops.not_equal_Tensor_out), (ops.not_equal_Scalar_op, ops.not_equal_Scalar, ops.not_equal_Scalar_out_op, ops.not_equal_Scalar_out)], False)
 def not_equal(*args, **kwargs):
     """aten::not_equal.Scalar(Tensor self, Scalar other) -> Tensor\naten::not_equal.Tensor(Tensor self, Tensor other) -> Tensor"""
     return _parse_not_equal(args, kwargs)

@@ -184,7 +184,7 @@ def cond(*args, **kwargs):
     """aten::linalg_cond(Tensor self, Scalar? p=None) -> Tensor\naten::linalg_cond.p_str(Tensor self, str p) -> Tensor"""
     return _parse_cond(args, kwargs)
 
-_parse_matmul = PythonArgParser('linalg_matmul', [(ops.linalg_matmul_op, ops.linalg_matmul)], False)
+_parse_matmul = PythonArgParser('linalg_matmul', [(ops.linalg_matmul_op, ops.linalg_matmul, ops.linalg_matmul_out_op, ops.linalg_matmul_out)], False)
 def matmul(*args, **kwargs):
     """aten::linalg_matmul(Tensor self, Tensor other) -> Tensor"""
     return _parse_matmul(args, kwargs)

@@ -566,7 +566,7 @@ def fft_fft(self, n, dim, norm, _table=fft_fft_op.table):
         return fft_fft_op(self, n, dim, norm)
     return _table[self._geometry.keys](self, n, dim, norm)
 
-fft_fft_out_op = define('fft_fft.out(Tensor self, int? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.fft_fft_out', Autograd='autograd.manual.out_variant')
+fft_fft_out_op = define('fft_fft.out(Tensor self, int? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='fft.outputs.fft_fft_out', Autograd='autograd.manual.out_variant')
 def fft_fft_out(self, n, dim, norm, out, _table=fft_fft_out_op.table):
     if hot.off:
         return fft_fft_out_op(self, n, dim, norm, out)
@@ -578,7 +578,7 @@ def fft_ifft(self, n, dim, norm, _table=fft_ifft_op.table):
         return fft_ifft_op(self, n, dim, norm)
     return _table[self._geometry.keys](self, n, dim, norm)
 
-fft_ifft_out_op = define('fft_ifft.out(Tensor self, int? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.fft_ifft_out', Autograd='autograd.manual.out_variant')
+fft_ifft_out_op = define('fft_ifft.out(Tensor self, int? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='fft.outputs.fft_ifft_out', Autograd='autograd.manual.out_variant')
 def fft_ifft_out(self, n, dim, norm, out, _table=fft_ifft_out_op.table):
     if hot.off:
         return fft_ifft_out_op(self, n, dim, norm, out)
@@ -590,7 +590,7 @@ def fft_rfft(self, n, dim, norm, _table=fft_rfft_op.table):
         return fft_rfft_op(self, n, dim, norm)
     return _table[self._geometry.keys](self, n, dim, norm)
 
-fft_rfft_out_op = define('fft_rfft.out(Tensor self, int? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.fft_rfft_out', Autograd='autograd.manual.out_variant')
+fft_rfft_out_op = define('fft_rfft.out(Tensor self, int? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='fft.outputs.fft_rfft_out', Autograd='autograd.manual.out_variant')
 def fft_rfft_out(self, n, dim, norm, out, _table=fft_rfft_out_op.table):
     if hot.off:
         return fft_rfft_out_op(self, n, dim, norm, out)
@@ -602,7 +602,7 @@ def fft_irfft(self, n, dim, norm, _table=fft_irfft_op.table):
         return fft_irfft_op(self, n, dim, norm)
     return _table[self._geometry.keys](self, n, dim, norm)
 
-fft_irfft_out_op = define('fft_irfft.out(Tensor self, int? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='fft.real_outputs.fft_irfft_out', Autograd='autograd.manual.out_variant')
+fft_irfft_out_op = define('fft_irfft.out(Tensor self, int? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='fft.outputs.fft_irfft_out', Autograd='autograd.manual.out_variant')
 def fft_irfft_out(self, n, dim, norm, out, _table=fft_irfft_out_op.table):
     if hot.off:
         return fft_irfft_out_op(self, n, dim, norm, out)
@@ -614,7 +614,7 @@ def fft_hfft(self, n, dim, norm, _table=fft_hfft_op.table):
         return fft_hfft_op(self, n, dim, norm)
     return _table[self._geometry.keys](self, n, dim, norm)
 
-fft_hfft_out_op = define('fft_hfft.out(Tensor self, int? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='fft.real_outputs.fft_hfft_out', Autograd='autograd.manual.out_variant')
+fft_hfft_out_op = define('fft_hfft.out(Tensor self, int? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='fft.outputs.fft_hfft_out', Autograd='autograd.manual.out_variant')
 def fft_hfft_out(self, n, dim, norm, out, _table=fft_hfft_out_op.table):
     if hot.off:
         return fft_hfft_out_op(self, n, dim, norm, out)
@@ -626,7 +626,7 @@ def fft_ihfft(self, n, dim, norm, _table=fft_ihfft_op.table):
         return fft_ihfft_op(self, n, dim, norm)
     return _table[self._geometry.keys](self, n, dim, norm)
 
-fft_ihfft_out_op = define('fft_ihfft.out(Tensor self, int? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.fft_ihfft_out', Autograd='autograd.manual.out_variant')
+fft_ihfft_out_op = define('fft_ihfft.out(Tensor self, int? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='fft.outputs.fft_ihfft_out', Autograd='autograd.manual.out_variant')
 def fft_ihfft_out(self, n, dim, norm, out, _table=fft_ihfft_out_op.table):
     if hot.off:
         return fft_ihfft_out_op(self, n, dim, norm, out)
@@ -638,7 +638,7 @@ def fft_fft2(self, s, dim, norm, _table=fft_fft2_op.table):
         return fft_fft2_op(self, s, dim, norm)
     return _table[self._geometry.keys](self, s, dim, norm)
 
-fft_fft2_out_op = define('fft_fft2.out(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.fft_fft2_out', Autograd='autograd.manual.out_variant')
+fft_fft2_out_op = define('fft_fft2.out(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='fft.outputs.fft_fft2_out', Autograd='autograd.manual.out_variant')
 def fft_fft2_out(self, s, dim, norm, out, _table=fft_fft2_out_op.table):
     if hot.off:
         return fft_fft2_out_op(self, s, dim, norm, out)
@@ -650,7 +650,7 @@ def fft_ifft2(self, s, dim, norm, _table=fft_ifft2_op.table):
         return fft_ifft2_op(self, s, dim, norm)
     return _table[self._geometry.keys](self, s, dim, norm)
 
-fft_ifft2_out_op = define('fft_ifft2.out(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.fft_ifft2_out', Autograd='autograd.manual.out_variant')
+fft_ifft2_out_op = define('fft_ifft2.out(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='fft.outputs.fft_ifft2_out', Autograd='autograd.manual.out_variant')
 def fft_ifft2_out(self, s, dim, norm, out, _table=fft_ifft2_out_op.table):
     if hot.off:
         return fft_ifft2_out_op(self, s, dim, norm, out)
@@ -662,7 +662,7 @@ def fft_rfft2(self, s, dim, norm, _table=fft_rfft2_op.table):
         return fft_rfft2_op(self, s, dim, norm)
     return _table[self._geometry.keys](self, s, dim, norm)
 
-fft_rfft2_out_op = define('fft_rfft2.out(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.fft_rfft2_out', Autograd='autograd.manual.out_variant')
+fft_rfft2_out_op = define('fft_rfft2.out(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='fft.outputs.fft_rfft2_out', Autograd='autograd.manual.out_variant')
 def fft_rfft2_out(self, s, dim, norm, out, _table=fft_rfft2_out_op.table):
     if hot.off:
         return fft_rfft2_out_op(self, s, dim, norm, out)
@@ -674,7 +674,7 @@ def fft_irfft2(self, s, dim, norm, _table=fft_irfft2_op.table):
         return fft_irfft2_op(self, s, dim, norm)
     return _table[self._geometry.keys](self, s, dim, norm)
 
-fft_irfft2_out_op = define('fft_irfft2.out(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='fft.real_outputs.fft_irfft2_out', Autograd='autograd.manual.out_variant')
+fft_irfft2_out_op = define('fft_irfft2.out(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='fft.outputs.fft_irfft2_out', Autograd='autograd.manual.out_variant')
 def fft_irfft2_out(self, s, dim, norm, out, _table=fft_irfft2_out_op.table):
     if hot.off:
         return fft_irfft2_out_op(self, s, dim, norm, out)
@@ -686,7 +686,7 @@ def fft_hfft2(self, s, dim, norm, _table=fft_hfft2_op.table):
         return fft_hfft2_op(self, s, dim, norm)
     return _table[self._geometry.keys](self, s, dim, norm)
 
-fft_hfft2_out_op = define('fft_hfft2.out(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='fft.real_outputs.fft_hfft2_out', Autograd='autograd.manual.out_variant')
+fft_hfft2_out_op = define('fft_hfft2.out(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='fft.outputs.fft_hfft2_out', Autograd='autograd.manual.out_variant')
 def fft_hfft2_out(self, s, dim, norm, out, _table=fft_hfft2_out_op.table):
     if hot.off:
         return fft_hfft2_out_op(self, s, dim, norm, out)
@@ -698,7 +698,7 @@ def fft_ihfft2(self, s, dim, norm, _table=fft_ihfft2_op.table):
         return fft_ihfft2_op(self, s, dim, norm)
     return _table[self._geometry.keys](self, s, dim, norm)
 
-fft_ihfft2_out_op = define('fft_ihfft2.out(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.fft_ihfft2_out', Autograd='autograd.manual.out_variant')
+fft_ihfft2_out_op = define('fft_ihfft2.out(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='fft.outputs.fft_ihfft2_out', Autograd='autograd.manual.out_variant')
 def fft_ihfft2_out(self, s, dim, norm, out, _table=fft_ihfft2_out_op.table):
     if hot.off:
         return fft_ihfft2_out_op(self, s, dim, norm, out)
@@ -710,7 +710,7 @@ def fft_fftn(self, s, dim, norm, _table=fft_fftn_op.table):
         return fft_fftn_op(self, s, dim, norm)
     return _table[self._geometry.keys](self, s, dim, norm)
 
-fft_fftn_out_op = define('fft_fftn.out(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.fft_fftn_out', Autograd='autograd.manual.out_variant')
+fft_fftn_out_op = define('fft_fftn.out(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='fft.outputs.fft_fftn_out', Autograd='autograd.manual.out_variant')
 def fft_fftn_out(self, s, dim, norm, out, _table=fft_fftn_out_op.table):
     if hot.off:
         return fft_fftn_out_op(self, s, dim, norm, out)
@@ -722,7 +722,7 @@ def fft_ifftn(self, s, dim, norm, _table=fft_ifftn_op.table):
         return fft_ifftn_op(self, s, dim, norm)
     return _table[self._geometry.keys](self, s, dim, norm)
 
-fft_ifftn_out_op = define('fft_ifftn.out(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.fft_ifftn_out', Autograd='autograd.manual.out_variant')
+fft_ifftn_out_op = define('fft_ifftn.out(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='fft.outputs.fft_ifftn_out', Autograd='autograd.manual.out_variant')
 def fft_ifftn_out(self, s, dim, norm, out, _table=fft_ifftn_out_op.table):
     if hot.off:
         return fft_ifftn_out_op(self, s, dim, norm, out)
@@ -734,7 +734,7 @@ def fft_rfftn(self, s, dim, norm, _table=fft_rfftn_op.table):
         return fft_rfftn_op(self, s, dim, norm)
     return _table[self._geometry.keys](self, s, dim, norm)
 
-fft_rfftn_out_op = define('fft_rfftn.out(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.fft_rfftn_out', Autograd='autograd.manual.out_variant')
+fft_rfftn_out_op = define('fft_rfftn.out(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='fft.outputs.fft_rfftn_out', Autograd='autograd.manual.out_variant')
 def fft_rfftn_out(self, s, dim, norm, out, _table=fft_rfftn_out_op.table):
     if hot.off:
         return fft_rfftn_out_op(self, s, dim, norm, out)
@@ -746,7 +746,7 @@ def fft_irfftn(self, s, dim, norm, _table=fft_irfftn_op.table):
         return fft_irfftn_op(self, s, dim, norm)
     return _table[self._geometry.keys](self, s, dim, norm)
 
-fft_irfftn_out_op = define('fft_irfftn.out(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='fft.real_outputs.fft_irfftn_out', Autograd='autograd.manual.out_variant')
+fft_irfftn_out_op = define('fft_irfftn.out(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='fft.outputs.fft_irfftn_out', Autograd='autograd.manual.out_variant')
 def fft_irfftn_out(self, s, dim, norm, out, _table=fft_irfftn_out_op.table):
     if hot.off:
         return fft_irfftn_out_op(self, s, dim, norm, out)
@@ -758,7 +758,7 @@ def fft_hfftn(self, s, dim, norm, _table=fft_hfftn_op.table):
         return fft_hfftn_op(self, s, dim, norm)
     return _table[self._geometry.keys](self, s, dim, norm)
 
-fft_hfftn_out_op = define('fft_hfftn.out(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='fft.real_outputs.fft_hfftn_out', Autograd='autograd.manual.out_variant')
+fft_hfftn_out_op = define('fft_hfftn.out(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='fft.outputs.fft_hfftn_out', Autograd='autograd.manual.out_variant')
 def fft_hfftn_out(self, s, dim, norm, out, _table=fft_hfftn_out_op.table):
     if hot.off:
         return fft_hfftn_out_op(self, s, dim, norm, out)
@@ -770,7 +770,7 @@ def fft_ihfftn(self, s, dim, norm, _table=fft_ihfftn_op.table):
         return fft_ihfftn_op(self, s, dim, norm)
     return _table[self._geometry.keys](self, s, dim, norm)
 
-fft_ihfftn_out_op = define('fft_ihfftn.out(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.fft_ihfftn_out', Autograd='autograd.manual.out_variant')
+fft_ihfftn_out_op = define('fft_ihfftn.out(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='fft.outputs.fft_ihfftn_out', Autograd='autograd.manual.out_variant')
 def fft_ihfftn_out(self, s, dim, norm, out, _table=fft_ihfftn_out_op.table):
     if hot.off:
         return fft_ihfftn_out_op(self, s, dim, norm, out)

@@ -9,97 +9,97 @@ from internals.core.arg_parser import PythonArgParser
 
 __all__ = ['erf', 'erfc', 'erfinv', 'exp2', 'expm1', 'log1p', 'expit', 'sinc', 'round', 'logit', 'psi', 'digamma', 'gammaln', 'polygamma', 'multigammaln', 'gammainc', 'gammaincc', 'i0', 'logsumexp', 'softmax', 'log_softmax', 'xlogy', 'ndtr', 'ndtri', 'log_ndtr', 'erfcx', 'zeta', 'entr', 'xlog1py', 'i0e', 'i1', 'i1e', 'bessel_j0', 'bessel_j1', 'bessel_y0', 'bessel_y1', 'modified_bessel_i0', 'modified_bessel_i1', 'modified_bessel_k0', 'modified_bessel_k1', 'scaled_modified_bessel_k0', 'scaled_modified_bessel_k1', 'spherical_bessel_j0', 'airy_ai', 'chebyshev_polynomial_t', 'chebyshev_polynomial_u', 'chebyshev_polynomial_v', 'chebyshev_polynomial_w', 'shifted_chebyshev_polynomial_t', 'shifted_chebyshev_polynomial_u', 'shifted_chebyshev_polynomial_v', 'shifted_chebyshev_polynomial_w', 'hermite_polynomial_h', 'hermite_polynomial_he', 'laguerre_polynomial_l', 'legendre_polynomial_p']
 
-_parse_erf = PythonArgParser('special_erf', [(ops.special_erf_op, ops.special_erf)], False)
+_parse_erf = PythonArgParser('special_erf', [(ops.special_erf_op, ops.special_erf, ops.special_erf_out_op, ops.special_erf_out)], False)
 def erf(*args, **kwargs):
     """aten::special_erf(Tensor self) -> Tensor"""
     return _parse_erf(args, kwargs)
 
-_parse_erfc = PythonArgParser('special_erfc', [(ops.special_erfc_op, ops.special_erfc)], False)
+_parse_erfc = PythonArgParser('special_erfc', [(ops.special_erfc_op, ops.special_erfc, ops.special_erfc_out_op, ops.special_erfc_out)], False)
 def erfc(*args, **kwargs):
     """aten::special_erfc(Tensor self) -> Tensor"""
     return _parse_erfc(args, kwargs)
 
-_parse_erfinv = PythonArgParser('special_erfinv', [(ops.special_erfinv_op, ops.special_erfinv)], False)
+_parse_erfinv = PythonArgParser('special_erfinv', [(ops.special_erfinv_op, ops.special_erfinv, ops.special_erfinv_out_op, ops.special_erfinv_out)], False)
 def erfinv(*args, **kwargs):
     """aten::special_erfinv(Tensor self) -> Tensor"""
     return _parse_erfinv(args, kwargs)
 
-_parse_exp2 = PythonArgParser('special_exp2', [(ops.special_exp2_op, ops.special_exp2)], False)
+_parse_exp2 = PythonArgParser('special_exp2', [(ops.special_exp2_op, ops.special_exp2, ops.special_exp2_out_op, ops.special_exp2_out)], False)
 def exp2(*args, **kwargs):
     """aten::special_exp2(Tensor self) -> Tensor"""
     return _parse_exp2(args, kwargs)
 
-_parse_expm1 = PythonArgParser('special_expm1', [(ops.special_expm1_op, ops.special_expm1)], False)
+_parse_expm1 = PythonArgParser('special_expm1', [(ops.special_expm1_op, ops.special_expm1, ops.special_expm1_out_op, ops.special_expm1_out)], False)
 def expm1(*args, **kwargs):
     """aten::special_expm1(Tensor self) -> Tensor"""
     return _parse_expm1(args, kwargs)
 
-_parse_log1p = PythonArgParser('special_log1p', [(ops.special_log1p_op, ops.special_log1p)], False)
+_parse_log1p = PythonArgParser('special_log1p', [(ops.special_log1p_op, ops.special_log1p, ops.special_log1p_out_op, ops.special_log1p_out)], False)
 def log1p(*args, **kwargs):
     """aten::special_log1p(Tensor self) -> Tensor"""
     return _parse_log1p(args, kwargs)
 
-_parse_expit = PythonArgParser('special_expit', [(ops.special_expit_op, ops.special_expit)], False)
+_parse_expit = PythonArgParser('special_expit', [(ops.special_expit_op, ops.special_expit, ops.special_expit_out_op, ops.special_expit_out)], False)
 def expit(*args, **kwargs):
     """aten::special_expit(Tensor self) -> Tensor"""
     return _parse_expit(args, kwargs)
 
-_parse_sinc = PythonArgParser('special_sinc', [(ops.special_sinc_op, ops.special_sinc)], False)
+_parse_sinc = PythonArgParser('special_sinc', [(ops.special_sinc_op, ops.special_sinc, ops.special_sinc_out_op, ops.special_sinc_out)], False)
 def sinc(*args, **kwargs):
     """aten::special_sinc(Tensor self) -> Tensor"""
     return _parse_sinc(args, kwargs)
 
-_parse_round = PythonArgParser('special_round', [(ops.special_round_op, ops.special_round)], False)
+_parse_round = PythonArgParser('special_round', [(ops.special_round_op, ops.special_round, ops.special_round_out_op, ops.special_round_out)], False)
 def round(*args, **kwargs):
     """aten::special_round(Tensor self, *, int decimals=0) -> Tensor"""
     return _parse_round(args, kwargs)
 
-_parse_logit = PythonArgParser('special_logit', [(ops.special_logit_op, ops.special_logit)], False)
+_parse_logit = PythonArgParser('special_logit', [(ops.special_logit_op, ops.special_logit, ops.special_logit_out_op, ops.special_logit_out)], False)
 def logit(*args, **kwargs):
     """aten::special_logit(Tensor self, float? eps=None) -> Tensor"""
     return _parse_logit(args, kwargs)
 
-_parse_psi = PythonArgParser('special_psi', [(ops.special_psi_op, ops.special_psi)], False)
+_parse_psi = PythonArgParser('special_psi', [(ops.special_psi_op, ops.special_psi, ops.special_psi_out_op, ops.special_psi_out)], False)
 def psi(*args, **kwargs):
     """aten::special_psi(Tensor self) -> Tensor"""
     return _parse_psi(args, kwargs)
 
-_parse_digamma = PythonArgParser('special_digamma', [(ops.special_digamma_op, ops.special_digamma)], False)
+_parse_digamma = PythonArgParser('special_digamma', [(ops.special_digamma_op, ops.special_digamma, ops.special_digamma_out_op, ops.special_digamma_out)], False)
 def digamma(*args, **kwargs):
     """aten::special_digamma(Tensor self) -> Tensor"""
     return _parse_digamma(args, kwargs)
 
-_parse_gammaln = PythonArgParser('special_gammaln', [(ops.special_gammaln_op, ops.special_gammaln)], False)
+_parse_gammaln = PythonArgParser('special_gammaln', [(ops.special_gammaln_op, ops.special_gammaln, ops.special_gammaln_out_op, ops.special_gammaln_out)], False)
 def gammaln(*args, **kwargs):
     """aten::special_gammaln(Tensor self) -> Tensor"""
     return _parse_gammaln(args, kwargs)
 
-_parse_polygamma = PythonArgParser('special_polygamma', [(ops.special_polygamma_op, ops.special_polygamma)], False)
+_parse_polygamma = PythonArgParser('special_polygamma', [(ops.special_polygamma_op, ops.special_polygamma, ops.special_polygamma_out_op, ops.special_polygamma_out)], False)
 def polygamma(*args, **kwargs):
     """aten::special_polygamma(int n, Tensor self) -> Tensor"""
     return _parse_polygamma(args, kwargs)
 
-_parse_multigammaln = PythonArgParser('special_multigammaln', [(ops.special_multigammaln_op, ops.special_multigammaln)], False)
+_parse_multigammaln = PythonArgParser('special_multigammaln', [(ops.special_multigammaln_op, ops.special_multigammaln, ops.special_multigammaln_out_op, ops.special_multigammaln_out)], False)
 def multigammaln(*args, **kwargs):
     """aten::special_multigammaln(Tensor self, int p) -> Tensor"""
     return _parse_multigammaln(args, kwargs)
 
-_parse_gammainc = PythonArgParser('special_gammainc', [(ops.special_gammainc_op, ops.special_gammainc)], False)
+_parse_gammainc = PythonArgParser('special_gammainc', [(ops.special_gammainc_op, ops.special_gammainc, ops.special_gammainc_out_op, ops.special_gammainc_out)], False)
 def gammainc(*args, **kwargs):
     """aten::special_gammainc(Tensor self, Tensor other) -> Tensor"""
     return _parse_gammainc(args, kwargs)
 
-_parse_gammaincc = PythonArgParser('special_gammaincc', [(ops.special_gammaincc_op, ops.special_gammaincc)], False)
+_parse_gammaincc = PythonArgParser('special_gammaincc', [(ops.special_gammaincc_op, ops.special_gammaincc, ops.special_gammaincc_out_op, ops.special_gammaincc_out)], False)
 def gammaincc(*args, **kwargs):
     """aten::special_gammaincc(Tensor self, Tensor other) -> Tensor"""
     return _parse_gammaincc(args, kwargs)
 
-_parse_i0 = PythonArgParser('special_i0', [(ops.special_i0_op, ops.special_i0)], False)
+_parse_i0 = PythonArgParser('special_i0', [(ops.special_i0_op, ops.special_i0, ops.special_i0_out_op, ops.special_i0_out)], False)
 def i0(*args, **kwargs):
     """aten::special_i0(Tensor self) -> Tensor"""
     return _parse_i0(args, kwargs)
 
-_parse_logsumexp = PythonArgParser('special_logsumexp', [(ops.special_logsumexp_op, ops.special_logsumexp)], False)
+_parse_logsumexp = PythonArgParser('special_logsumexp', [(ops.special_logsumexp_op, ops.special_logsumexp, ops.special_logsumexp_out_op, ops.special_logsumexp_out)], False)
 def logsumexp(*args, **kwargs):
     """aten::special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"""
     return _parse_logsumexp(args, kwargs)
@@ -114,7 +114,7 @@ def log_softmax(*args, **kwargs):
     """aten::special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"""
     return _parse_log_softmax(args, kwargs)
 
-_parse_xlogy = PythonArgParser('special_xlogy', [(ops.special_xlogy_op, ops.special_xlogy), (ops.special_xlogy_self_scalar_op, ops.special_xlogy_self_scalar), (ops.special_xlogy_other_scalar_op, ops.special_xlogy_other_scalar)], False)
+_parse_xlogy = PythonArgParser('special_xlogy', [(ops.special_xlogy_op, ops.special_xlogy, ops.special_xlogy_out_op, ops.special_xlogy_out), (ops.special_xlogy_self_scalar_op, ops.special_xlogy_self_scalar, ops.special_xlogy_self_scalar_out_op, ops.special_xlogy_self_scalar_out), (ops.special_xlogy_other_scalar_op, ops.special_xlogy_other_scalar, ops.special_xlogy_other_scalar_out_op, ops.special_xlogy_other_scalar_out)], False)
 def xlogy(*args, **kwargs):
     """aten::special_xlogy(Tensor self, Tensor other) -> Tensor\naten::special_xlogy.self_scalar(Scalar self, Tensor other) -> Tensor\naten::special_xlogy.other_scalar(Tensor self, Scalar other) -> Tensor"""
     return _parse_xlogy(args, kwargs)

@@ -184,42 +184,6 @@ def _fft_c2r_out(self, dim, normalization, last_dim_size, out):
 def _fft_c2c_out(self, dim, normalization, forward, out):
     return write_out(out, fft_leaves._fft_c2c(self, dim, normalization, forward))
 
-def fft_fft_out(self, n, dim, norm, out):
-    return write_out(out, ops.fft_fft(self, n, dim, norm))
-
-def fft_ifft_out(self, n, dim, norm, out):
-    return write_out(out, ops.fft_ifft(self, n, dim, norm))
-
-def fft_rfft_out(self, n, dim, norm, out):
-    return write_out(out, ops.fft_rfft(self, n, dim, norm))
-
-def fft_ihfft_out(self, n, dim, norm, out):
-    return write_out(out, ops.fft_ihfft(self, n, dim, norm))
-
-def fft_fft2_out(self, s, dim, norm, out):
-    return write_out(out, ops.fft_fft2(self, s, dim, norm))
-
-def fft_ifft2_out(self, s, dim, norm, out):
-    return write_out(out, ops.fft_ifft2(self, s, dim, norm))
-
-def fft_rfft2_out(self, s, dim, norm, out):
-    return write_out(out, ops.fft_rfft2(self, s, dim, norm))
-
-def fft_ihfft2_out(self, s, dim, norm, out):
-    return write_out(out, ops.fft_ihfft2(self, s, dim, norm))
-
-def fft_fftn_out(self, s, dim, norm, out):
-    return write_out(out, ops.fft_fftn(self, s, dim, norm))
-
-def fft_ifftn_out(self, s, dim, norm, out):
-    return write_out(out, ops.fft_ifftn(self, s, dim, norm))
-
-def fft_rfftn_out(self, s, dim, norm, out):
-    return write_out(out, ops.fft_rfftn(self, s, dim, norm))
-
-def fft_ihfftn_out(self, s, dim, norm, out):
-    return write_out(out, ops.fft_ihfftn(self, s, dim, norm))
-
 def fft_fftfreq_out(n, d, dtype, layout, device, pin_memory, out):
     return fill_out(out, fft_frequencies.fft_fftfreq(n, d, dtype or out.dtype, layout, device, pin_memory))
 

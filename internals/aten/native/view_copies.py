@@ -40,7 +40,7 @@ def narrow_copy(self: TensorImpl, dim: int, start: int, length: int) -> Any:
     """A copy of what `narrow` would show. Raises RuntimeError or IndexError as `narrow` does."""
     if not self.dim():
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
-    n = self.size(dim)  # type: ignore[attr-defined]
+    n = self.size(dim)
     if not -n <= start <= n:
         raise IndexError(f"start out of range (expected to be in range of [{-n}, {n}], but got {start})")
     first = start + n if start < 0 else start

@@ -115,6 +115,12 @@ def as_strided_scatter_backward(
     return to_self, memory.as_strided(size, stride, first)
 
 
+def narrow_copy_backward(grad: Any, sizes: Sequence[int], dim: int, start: int, length: int) -> Any:
+    """Zeros with `grad` where it was read; a negative `start` counts from the end."""
+    first = start + sizes[dim] if start < 0 else start
+    return ops.slice_backward(grad, sizes, dim, first, first + length, 1)
+
+
 def block_diag_backward(grad: Any, sizes: Sequence[Sequence[int]]) -> list[Any]:
     """The blocks, each in the shape that it came in."""
     gradients, row, column = [], 0, 0
