@@ -362,7 +362,7 @@ def orgqr_out(self, input2, out):
     return write_out(out, ops.orgqr(self, input2))
 
 def ormqr_out(self, input2, input3, left, transpose, out):
-    return write_out(out, linalg_reflections.ormqr(self, input2, input3, left, transpose))
+    return write_exact_out(out, linalg_reflections.ormqr(self, input2, input3, left, transpose))
 
 def _linalg_svd_U(A, full_matrices, compute_uv, driver, U, S, Vh):
     return write_exact_outs((U, S, Vh), linalg_svd._linalg_svd(A, full_matrices, compute_uv, driver))

@@ -178,7 +178,11 @@ NOT_CALLED = dict.fromkeys(
     [*"_linalg_svd linalg_svd svd _linalg_eigh linalg_eigh linalg_eig linalg_eigvals _linalg_eigvals".split()], OPEN_SIGNS
 )
 
-KNOWN: list[tuple[str, Any, str]] = []
+KNOWN: list[tuple[str, Any, str]] = [
+    ("(linalg_)?lu_solve", lambda v: strided_batch(v.get("LU", v.get("LU_data"))), "PyTorch takes some strides of a batch for others"),
+    ("linalg_cond", lambda v: singular(v["self"]), "how large an inverse that does not exist is, is up to rounding"),
+    ("linalg_lstsq", lambda v: "singular_values" in v and wrong_outs(v), "an internal assertion of PyTorch"),
+]
 
 NOT_SAMPLED = {
     "_?linalg_svd|svd|_?linalg_eigh?|_?linalg_eigvals": OPEN_SIGNS,
@@ -194,3 +198,33 @@ UNSUITABLE: list[tuple[str, Any, str]] = [
     ("qr", lambda v: not v["some"], "the same"),
     ("lu_unpack", lambda v: not v["unpack_data"], "the permutation has no gradient"),
 ]
+
+GRADIENTS_KNOWN: list[tuple[str, Any, str]] = [
+    ("(linalg_)?lu_solve", lambda v: strided_batch(v.get("LU", v.get("LU_data"))), "PyTorch takes some strides of a batch for others"),
+    ("(linalg_)?lu_solve", lambda v: singular(v.get("LU", v.get("LU_data"))), "infinities, and what becomes of them"),
+    ("(linalg_)?qr", lambda v: steep(v.get("A", v.get("self"))), "too much is lost in single precision"),
+    ("linalg_cond", lambda v: v["p"] not in (None, 2, -2, "nuc"), "PyTorch overwrites what its own backward needs"),
+]
+
+
+def strided_batch(t: TensorSpec) -> bool:
+    return t.values.ndim > 2 and t.layout != "plain"
+
+
+def singular(t: TensorSpec) -> bool:
+    """A square one, that is."""
+    a = t.values
+    if a.dtype.kind not in "fc" or a.dtype == np.float16 or not a.size or a.shape[-1] != a.shape[-2]:
+        return False
+    return bool((np.linalg.cond(a.astype("complex128")) > 1e6).any())
+
+
+def steep(t: TensorSpec) -> bool:
+    a = t.values.astype("complex128")
+    k = min(a.shape[-2:])
+    return bool(a.size and (np.linalg.cond(a[..., :k]) > 20).any())
+
+
+def wrong_outs(v: dict[str, Any]) -> bool:
+    real = v["self"].values.real.dtype
+    return any(v[name].values.dtype != real for name in ("residuals", "singular_values")) or v["rank"].values.dtype != np.int64

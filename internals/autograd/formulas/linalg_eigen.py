@@ -28,22 +28,19 @@ def linalg_eig_backward(gL: Any, gV: Any, L: Any, V: Any, is_hermitian: bool) ->
             "compute_v=True in the forward pass."
         )
     if gV is None:
-        inner = diag_embed(gL)
+        return (V * gL.unsqueeze(-2)) @ V.mH if is_hermitian else solve(V.mH, gL.unsqueeze(-1) * V.mH)
+    along = V.mH @ gV
+    _check_phase(along, is_hermitian)
+    if is_hermitian:
+        along = (along - along.mH) / 2
     else:
-        along = V.mH @ gV
-        _check_phase(along, is_hermitian)
-        diagonal = along.diagonal(0, -2, -1)
-        if is_hermitian:
-            along = along - diag_embed(diagonal)
-        else:
-            lengths = diagonal.real if diagonal.is_complex() else diagonal
-            along = along - (V.mH @ V) * lengths.unsqueeze(-2)
-        gaps = (L.unsqueeze(-2) - L.unsqueeze(-1)).conj() + eye(L.shape[-1], dtype=L.dtype, device=L.device)
-        inner = along / gaps
-        if not is_hermitian:
-            inner = inner - diag_embed(inner.diagonal(0, -2, -1))
-        if gL is not None:
-            inner = inner + diag_embed(gL)
+        lengths = along.diagonal(0, -2, -1)
+        along = along - (V.mH @ V) * (lengths.real if lengths.is_complex() else lengths).unsqueeze(-2)
+    gaps = (L.unsqueeze(-2) - L.unsqueeze(-1)).conj() + eye(L.shape[-1], dtype=L.dtype, device=L.device)
+    inner = along / gaps
+    inner = inner - diag_embed(inner.diagonal(0, -2, -1))
+    if gL is not None:
+        inner = inner + diag_embed(gL)
     return V @ inner @ V.mH if is_hermitian else solve(V.mH, inner @ V.mH)
 
 

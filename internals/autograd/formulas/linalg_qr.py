@@ -10,7 +10,7 @@ before each of them is kept.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from internals._generated.functions import cat, eye, stack, zeros
 from internals._generated.linalg_functions import solve_triangular
@@ -38,6 +38,11 @@ def linalg_qr_backward(gQ: Any, gR: Any, Q: Any, R: Any, mode: str) -> Any:
     from_rest = Q @ rest @ g_rest.mH
     gQ = from_rest if gQ is None else gQ + from_rest
     return cat([_tall_backward(gQ, gR.narrow(-1, 0, m), Q, R.narrow(-1, 0, m)), Q @ g_rest], -1)
+
+
+def formula_not_implemented(name: str) -> NoReturn:
+    """Raises NotImplementedError: PyTorch has a node for the operator, but no formula."""
+    raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
 
 
 def zeros_like_part(t: Any, columns: int) -> Any:
@@ -80,7 +85,7 @@ def _reflect_backward(grad: Any, input: Any, tau: Any, C: Any, adjoint: bool) ->
     """
     m, k = input.shape[-2], tau.shape[-1]
     if not k:
-        return input * 0, tau * 0, grad
+        return None, None, grad
     vectors = input.narrow(-1, 0, k).tril(-1) + eye(m, k, dtype=input.dtype, device=input.device)
     order = list(range(k)) if adjoint else list(range(k))[::-1]  # the first to be applied comes first
     v = [vectors.narrow(-1, i, 1) for i in order]

@@ -1,4 +1,4 @@
-"""LAPACK for every matrix of a batch, and the tensors that the results go to (`aten/src/ATen/native/BatchLinearAlgebraKernel.cpp`).
+"""LAPACK for every matrix of a batch, and where the results go (`aten/src/ATen/native/BatchLinearAlgebraKernel.cpp`).
 
 LAPACK knows one matrix at a time, whose columns are contiguous. So are those of the results, and a user can see it: the strides
 of `cholesky(A)` are (1, n). It has each routine four times, one a dtype; scipy hands them on.

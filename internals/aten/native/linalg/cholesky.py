@@ -63,7 +63,8 @@ def cholesky_solve(self: Any, input2: Any, upper: bool = False) -> Any:
         if t.dim() < 2:
             raise RuntimeError(f"{name} should have at least 2 dimensions, but has {t.dim()} dimensions instead")
     checks.solver("cholesky_solve", self, input2)
-    checks.supported("cholesky_solve_cpu", self)
+    if self.numel():
+        checks.supported("cholesky_solve_cpu", self)
     batch = broadcast_shapes(self.shape[:-2], input2.shape[:-2])
     result = column_major((*batch, *self.shape[-2:]), self.dtype)
     potrs = routine("potrs", self.dtype)
@@ -75,7 +76,8 @@ def cholesky_solve(self: Any, input2: Any, upper: bool = False) -> Any:
 def cholesky_inverse(self: Any, upper: bool = False) -> Any:
     """The inverse of A, given its Cholesky factor. Raises RuntimeError for other shapes, LinAlgError for a singular factor."""
     checks.square("cholesky_inverse", self)
-    checks.supported("cholesky_inverse_out_cpu", self)
+    if self.numel():
+        checks.supported("cholesky_inverse_out_cpu", self)
     result, info = column_major(self.shape, self.dtype), zeros(self.shape[:-2], dt.int32)
     potri = routine("potri", self.dtype)
 
@@ -91,7 +93,8 @@ def cholesky_inverse(self: Any, upper: bool = False) -> Any:
 
 
 def _factor(A: Any, upper: bool) -> tuple[Any, Any]:
-    checks.supported("cholesky_cpu", A)
+    if A.numel():
+        checks.supported("cholesky_cpu", A)
     L, info = column_major(A.shape, A.dtype), zeros(A.shape[:-2], dt.int32)
     potrf = routine("potrf", A.dtype)
     each(lambda a: potrf(a, lower=not upper), [A], [L, info])

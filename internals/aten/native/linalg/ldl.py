@@ -1,7 +1,7 @@
 """The LDL decomposition of symmetric matrices, A = L D Lᵀ (`aten/src/ATen/native/BatchLinearAlgebra.cpp`).
 
 Cholesky's for matrices that need not be positive: L has ones on its diagonal, D is diagonal but for some 2 by 2 blocks, which the
-sign of the pivots marks. With `hermitian` it is A = L D Lᴴ; a real matrix is the same either way. Only the lower triangle is read.
+sign of the pivots marks. With `hermitian` it is A = L D Lᴴ, which for a real matrix is the same. Only the lower triangle is read.
 
 How the real one differs: it says the same. There is no derivative there either.
 """
@@ -33,7 +33,8 @@ def linalg_ldl_factor_ex(self: Any, hermitian: bool = False, check_errors: bool 
     name = "torch.linalg.ldl_factor_ex"
     checks.square(name, self)
     checks.floating(name, self)
-    checks.supported("ldl_factor_kernel_cpu", self)
+    if self.numel():
+        checks.supported("ldl_factor_kernel_cpu", self)
     LD, info = column_major(self.shape, self.dtype), zeros(self.shape[:-2], dt.int32)
     pivots = zeros(self.shape[:-1], dt.int32)
     sytrf = routine("hetrf" if _is_hermitian(self, hermitian) else "sytrf", self.dtype)
@@ -69,7 +70,8 @@ def linalg_ldl_solve(LD: Any, pivots: Any, B: Any, hermitian: bool = False) -> A
     if pivots.is_floating_point() or pivots.is_complex() or pivots.dtype is dt.bool_:
         raise RuntimeError(f"{name}: Expected pivots to be integers. Got {SCALAR_TYPE_NAME[pivots.dtype]}")
     batch = common_batch(LD.shape, B.shape)
-    checks.supported("ldl_solve_kernel_cpu", LD)
+    if LD.numel() and B.numel():
+        checks.supported("ldl_solve_kernel_cpu", LD)
     result = column_major((*batch, *B.shape[-2:]), B.dtype)
     sytrs = routine("hetrs" if _is_hermitian(LD, hermitian) else "sytrs", LD.dtype)
     inputs = [broadcast_batch(LD, batch), broadcast_batch(pivots, batch, 1), broadcast_batch(B, batch)]

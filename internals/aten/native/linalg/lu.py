@@ -54,8 +54,8 @@ def linalg_lu(A: Any, pivot: bool = True) -> Any:
     if A.dim() < 2:
         raise RuntimeError(f"linalg.lu: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead")
     LU, pivots, _ = _factor(A, pivot)
-    P = _permutation(array(pivots), A.shape[-2]).astype(A.dtype.np)
-    return named("linalg_lu", ("P", "L", "U"))(from_array(P), *_triangles(array(LU)))
+    P = from_array(_permutation(array(pivots), A.shape[-2]).astype(A.dtype.np)) if pivot else empty_contiguous((0,), A.dtype)
+    return named("linalg_lu", ("P", "L", "U"))(P, *_triangles(array(LU)))
 
 
 def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:

@@ -38,7 +38,8 @@ def linalg_lu_solve(LU: Any, pivots: Any, B: Any, left: bool = True, adjoint: bo
             f"{name}: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape {list(pivots.shape)} instead"
         )
     batch = common_batch(LU.shape, B.shape)
-    checks.supported("linalg.lu_solve_cpu", LU)
+    if LU.numel() and B.numel():
+        checks.supported("linalg.lu_solve_cpu", LU)
     p = array(pivots)
     if p.size and not 1 <= p.min() <= p.max() <= LU.shape[-1]:
         which = "smaller or equal to LU.size(-2)" if p.max() > LU.shape[-1] else "greater or equal to 1"

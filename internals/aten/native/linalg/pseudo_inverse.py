@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from internals._generated import ops
+from internals.aten.broadcasting import broadcast_shapes
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.tensor_impl import array, empty_contiguous, from_array
@@ -43,6 +44,8 @@ def linalg_pinv_atol_rtol_tensor(self: Any, atol: Any = None, rtol: Any = None, 
     else:
         u, s, vh = map(array, _linalg_svd(self))
     size = np.abs(s)
+    for t in (a, r):
+        broadcast_shapes((*t.shape, 1), s.shape)  # raises
     keep = size > np.maximum(a[..., None], r[..., None] * size.max(-1, keepdims=True))
     with np.errstate(divide="ignore"):
         inverse = np.where(keep, 1 / s, 0).astype(s.dtype)

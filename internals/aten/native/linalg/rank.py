@@ -30,16 +30,14 @@ def linalg_matrix_rank_atol_rtol_tensor(input: Any, atol: Any = None, rtol: Any 
     for argument, t in (("atol", atol), ("rtol", rtol)):
         if t is not None and t.is_complex():
             raise RuntimeError(f"{NAME}: {argument} tensor of complex type is not supported. Got {SCALAR_TYPE_NAME[t.dtype]}")
-    if input.dtype not in checks.LAPACK_DTYPES:
-        raise RuntimeError("This function doesn't handle types other than float and double")
+    a = as_tensor(input, 0.0) if atol is None else atol
+    r = _default(input, a) if rtol is None else rtol
     if not input.numel():
         return ops.zeros(list(input.shape[:-2]), dt.int64, None, input.device, None)
     if hermitian:
         S = ops.abs(ops.linalg_eigvalsh(input, "L"))
     else:
         S = ops.linalg_svdvals(input, None)
-    a = as_tensor(input, 0.0) if atol is None else atol
-    r = _default(input, a) if rtol is None else rtol
     largest = ops.amax(S, [-1], True)
     tolerance = ops.maximum(ops.unsqueeze(a, -1), ops.mul_Tensor(ops.unsqueeze(r, -1), largest))
     return ops.sum_dim_IntList(ops.gt_Tensor(S, tolerance), [-1], False, None)
@@ -64,5 +62,7 @@ def linalg_matrix_rank_tol_tensor(input: Any, tol: Any, hermitian: bool = False)
 
 def _default(A: Any, atol: Any) -> Any:
     """The relative tolerance where none is named: none, where `atol` is positive."""
+    if A.dtype not in checks.LAPACK_DTYPES:
+        raise RuntimeError("This function doesn't handle types other than float and double")
     default = float(np.finfo(A.dtype.np).eps) * max(A.shape[-2:])
     return ops.where_ScalarOther(ops.le_Scalar(atol, 0), as_tensor(A, default), 0.0)
