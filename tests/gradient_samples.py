@@ -2,8 +2,8 @@
 
 `samples(op, names, count)` draws calls with float64 tensors until `count` of them are good: the operator accepts the arguments
 and all it computes is finite. Numbers are random, so kinks (relu at 0, clamp at its bounds) and ties (max of equal elements) do
-not happen: they would have to be met to within 1e-6. What domain an operator needs (positive numbers, say) is found by trying; so is
-whether it takes complex numbers (tests/complex_samples.py).
+not happen: they would have to be met to within 1e-6. What domain an operator needs (positive numbers, say) is found by trying; so
+is whether it takes complex numbers (tests/complex_samples.py).
 """
 
 from __future__ import annotations
@@ -115,8 +115,8 @@ def samples(
             continue
         is_complex = numbers_are_complex.is_wanted(found)
         sample = Sample(op, numbers_are_complex.turned(values) if is_complex else values, present)
-        good = is_good(sample, elements // 3 if is_complex else elements)
-        if numbers_are_complex.remember(good, is_complex) and suitable(sample):
+        good = is_good(sample, elements // 3 if is_complex else elements) and suitable(sample)
+        if numbers_are_complex.remember(good, is_complex):
             if size:
                 found += 1
             else:

@@ -26,3 +26,5 @@ class Late:
 
 special = Late("scipy.special")
 linalg = Late("scipy.linalg")
+distance = Late("scipy.spatial.distance")
+fft = Late("scipy.fft")

@@ -7,6 +7,7 @@ A module may define any of these; `table` and `rows` put those of all modules to
     KNOWN           (names, when, why): calls that the same test does not compare
     NOT_SAMPLED     names → why tests/test_gradcheck_ops.py does not call it
     UNSUITABLE      (names, when, why): calls where backward is not the derivative
+    ONCE            operators whose gradient has none itself: it raises NotImplementedError
     CONSTANT        (names, arguments): tensors that no gradient is defined for
     GRADIENTS_KNOWN (names, when, why): gradients that tests/test_gradients_side_by_side.py does not compare
     OTHER_NODES     names → why their nodes are called otherwise in PyTorch

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.op_tensors import Recipe, Stream, TensorSpec, integers, n, shape, tensor
+from tests.op_tensors import Recipe, Stream, TensorSpec, integers, n, shape, tensor, uniform
 
 
 def _histogram(s: Stream) -> dict[str, Any]:
@@ -57,6 +57,64 @@ def _kth(s: Stream) -> dict[str, Any]:
     return {"self": sizes, "dim": dim, "k": n(s, 1, (sizes[dim] if sizes else 1) + 1)}
 
 
+def _quantile(s: Stream) -> dict[str, Any]:
+    q = TensorSpec(s.uniform(0, 1, ()).astype("float32")) if s.random() < 0.5 else uniform(s, (n(s),))
+    sizes = tuple(n(s) for _ in range(n(s, 0)))
+    mode = str(s.choice(["linear", "lower", "higher", "midpoint", "nearest"]))
+    return {"self": tensor(s, sizes, "float32"), "q": q, "interpolation": mode}
+
+
+def _one_quantile(s: Stream) -> dict[str, Any]:
+    return {**_quantile(s), "q": float(s.uniform())}
+
+
+def _observed(s: Stream) -> dict[str, Any]:
+    k = n(s, 2)
+    some = {
+        "fweights": integers(s, (k,), 3) if s.random() < 0.3 else None, "aweights": uniform(s, (k,)) if s.random() < 0.3 else None
+    }  # fmt: skip
+    return {"self": (n(s), k) if s.random() < 0.8 else (k,), "correction": n(s, 0, 2), **some}
+
+
+def _sampled(s: Stream) -> dict[str, Any]:
+    sizes = tuple(n(s, 3, 6) for _ in range(n(s, 1, 3)))
+    dim = n(s, 0, len(sizes))
+    places = [TensorSpec(np.cumsum(s.uniform(0.5, 1, k))) for k in sizes]
+    return {
+        "y": sizes, "x": (sizes[dim],) if s.random() < 0.5 else sizes, "dim": dim, "dx": [0.5, 2][n(s, 0, 2)], "self": sizes,
+        "spacing": 0.5, "n": n(s, 0, 4), "prepend": None, "append": (*sizes[:dim], 2, *sizes[dim + 1 :]),
+        "edge_order": n(s, 1, 3), "places": places,
+    }  # fmt: skip
+
+
+def _gradient(spacing: str, several: bool) -> Recipe:
+    """For an overload of `gradient`: the spacing is a number, numbers or the places; along one dimension or several."""
+
+    def made(s: Stream) -> dict[str, Any]:
+        values = _sampled(s)
+        ndim = len(values["self"])
+        given = {"number": 0.5, "numbers": [0.5, 2, 1.5][:ndim], "places": values["places"]}
+        return {**values, "spacing": given[spacing], "dim": list(range(ndim)) if several else None, "floating": True}
+
+    return made
+
+
+def _summed(s: Stream) -> dict[str, Any]:
+    sizes = shape(s)
+    return {"self": sizes, "size": [1 if s.random() < 0.4 else k for k in sizes[n(s, 0, 3) :]]}
+
+
+def _pairs(s: Stream) -> dict[str, Any]:
+    a, b, m, k = n(s, 0), n(s), n(s), n(s)
+    first, second = [((a, m), (b, m)), ((k, a, m), (k, b, m)), ((k, 1, a, m), (2, b, m))][n(s, 0, 3)]
+    p = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, float("inf")][n(s, 0, 7)]
+    return {"x1": first, "x2": second, "self": first[-2:], "p": p, "compute_mode": n(s, 0, 3), "floating": True}
+
+
+def _rows_of_two(s: Stream) -> dict[str, Any]:
+    return {**_pairs(s), "x1": (3, 2), "x2": (4, 2)}
+
+
 def has_ties(values: dict[str, Any]) -> bool:
     """Whether elements are equal, NaN being equal to NaN."""
     a = values["self"].values
@@ -69,6 +127,21 @@ def has_nan(values: dict[str, Any]) -> bool:
 
 RECIPES: dict[str, Recipe] = {
     "kthvalue": _kth,
+    **dict.fromkeys(["cdist", "_cdist_forward", "pdist", "_pdist_forward"], _pairs),
+    "_euclidean_dist": _rows_of_two,
+    **dict.fromkeys(["quantile", "nanquantile"], _quantile),
+    **dict.fromkeys(["quantile.scalar", "nanquantile.scalar"], _one_quantile),
+    **dict.fromkeys(["quantile.scalar_out", "nanquantile.scalar_out"], _one_quantile),
+    **dict.fromkeys(["cov", "corrcoef"], _observed),
+    **dict.fromkeys(["trapezoid", "trapz", "cumulative_trapezoid", "diff"], _sampled),
+    **dict.fromkeys(["gradient.scalarint", "gradient.array"], _gradient("number", True)),
+    "gradient.scalararray": _gradient("number", True),
+    "gradient.scalarrayint": _gradient("numbers", False),
+    "gradient.scalarrayarray": _gradient("numbers", True),
+    "gradient.tensorarrayint": _gradient("places", False),
+    "gradient.tensorarray": _gradient("places", True),
+    "sum_to_size": _summed,
+    "renorm": lambda s: {"p": [0.5, 1, 2, 3.0, float("inf")][n(s, 0, 5)], "maxnorm": s.uniform(0, 3)},
     "histc": _histogram,
     "histogram.bin_ct": _histogram,
     "histogram.bins_tensor": _edges,
@@ -87,7 +160,28 @@ KNOWN = [
         lambda v: "dim" in v and has_ties(v),
         "which of equal elements the index names is open",
     ),
+    ("quantile|nanquantile", lambda v: "out" in v and v["out"].values.dtype != np.float32, "which error comes first"),
     ("mode|unique_dim", has_nan, "PyTorch sorts without minding NaN, so equal elements may end up apart"),
 ]
 
-NOT_SAMPLED = {"histogramdd.*": "PyTorch has no derivative for it either"}
+NOT_SAMPLED = {
+    "histogramdd.*": "PyTorch has no derivative for it either",
+    "_[cp]dist_backward": "PyTorch has no derivative for it either",
+}
+
+UNSUITABLE = [
+    ("median|nanmedian|kthvalue|quantile|nanquantile", lambda v: has_ties(v), "a kink, where elements are equal"),
+]
+
+OTHER_NODES = {
+    r"(cumulative_)?trapezoid|trapz|sum_to_size": "recorded as x * 2 and x.sum(dim) are: see the nodes of mul.Scalar",
+}
+
+ONCE = ["_?cdist(_forward)?", "_?pdist(_forward)?"]
+
+NOT_CALLED = {
+    "_pdist_forward": "it believes that its input is contiguous, which pdist made it; pdist is called",
+    "_pdist_forward.out": "the same",
+}
+
+GRADIENTS_KNOWN = [("_pdist_forward", lambda v: not v["self"].values.size, "PyTorch crashes")]

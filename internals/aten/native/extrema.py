@@ -61,16 +61,6 @@ def min_dim(self: Any, dim: int, keepdim: bool = False, out: Any = None) -> Any:
     return name(*_with_indices("min", np.argmin, self, dim, keepdim, out))
 
 
-def max_other(self: Any, other: Any) -> Any:
-    """`maximum`, under its older name."""
-    return ops.maximum(self, other)
-
-
-def min_other(self: Any, other: Any) -> Any:
-    """`minimum`, under its older name."""
-    return ops.minimum(self, other)
-
-
 def aminmax(self: Any, dim: int | None = None, keepdim: bool = False, out: Any = None) -> Any:
     """The smallest and the largest elements along `dim`, or of all of them, as (min, max)."""
     if dim is not None:

@@ -148,11 +148,6 @@ def nonzero_numpy(self: Any) -> Any:
     return ops.unbind_int(ops.nonzero(ops.unsqueeze(self, 0) if not self.dim() else self), 1)
 
 
-def argwhere(self: Any) -> Any:
-    """As `nonzero`."""
-    return ops.nonzero(self)
-
-
 def index_output(wanted: AdvancedIndex, out: Any) -> Any:
     """The tensor that `index` fills. Raises RuntimeError for an `out` of another dtype."""
     self = wanted.source

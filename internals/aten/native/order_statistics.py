@@ -1,8 +1,8 @@
 """The median, the k-th smallest and the most frequent element (`aten/src/ATen/native/Sorting.cpp`, `TensorCompare.cpp`).
 
 The median of an even number of elements is the lower one of the middle two, so that it is always an element, with an index.
-NaN counts as larger than everything; `median` is NaN as soon as one element is, `nanmedian` leaves the NaNs out. Few
-need all elements in order: `np.partition` puts only the k-th where it belongs. The mode needs runs of equal elements, so it sorts.
+NaN counts as larger than everything; `median` is NaN as soon as one element is, `nanmedian` leaves the NaNs out. They do not
+need all elements in order: `np.partition` puts only the k-th where it belongs. `mode` needs runs of equal elements, so it sorts.
 
 Of equal elements the index names the first; for the mode, the last.
 

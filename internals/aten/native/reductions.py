@@ -62,6 +62,17 @@ def sum_dim_IntList(
     return store(self, quietly(total, cast(self, d), dims), dims, keepdim, d, out)
 
 
+def sum_to_size(self: Any, size: Sequence[int]) -> Any:
+    """The sum over the dimensions that were, or could be, expanded from `size`. Raises RuntimeError when none were."""
+    extra = self.dim() - len(size)
+    misfits = [n for n, m in zip(reversed(size), reversed(self.shape)) if n not in (1, m)]
+    if extra < 0 or misfits:
+        raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(self.shape)}}}.")
+    dims = [d for d, n in enumerate(self.shape) if d < extra or size[d - extra] == 1 != n]
+    result = ops.sum_dim_IntList(self, dims, True, None) if dims else self
+    return ops.view(result, size) if extra else result
+
+
 def prod(self: Any, dtype: dtype | None = None) -> Any:
     """The product of all elements; 1 of none."""
     return _product(self, reduced_dims(self, None), False, dtype, None)

@@ -1,0 +1,181 @@
+"""Distances between rows: `cdist`, `pdist`, `dist` (`aten/src/ATen/native/Distance.cpp`, `cpu/DistanceOpsKernel.cpp`).
+
+The distance of two rows is the p-norm of their difference. For many rows Euclidean ones come from a matrix product, as
+|x - y|² = |x|² - 2x·y + |y|²: much faster, but two large squares that nearly cancel lose digits. All others scipy computes, pair by
+pair, in double precision.
+
+How the real one differs: vectorised loops over the pairs, for each p one, in the dtype of the input.
+"""
+
+from __future__ import annotations
+
+from math import inf, prod
+from typing import Any
+
+import numpy as np
+
+from internals._generated import ops
+from internals.aten.broadcasting import broadcast_shapes
+from internals.aten.dtype_checks import not_implemented
+from internals.aten.late import distance
+from internals.core import dtype as dt
+from internals.core.dtype import FLOATING, SCALAR_TYPE_NAME
+from internals.core.float_errors import quietly
+from internals.core.promotion import result_type
+from internals.core.tensor_impl import array, from_array
+
+from .norms import norm_Scalar
+
+MANY = 25
+_METRICS = {1.0: "cityblock", 2.0: "euclidean", inf: "chebyshev"}
+
+
+def cdist(x1: Any, x2: Any, p: float = 2, compute_mode: int | None = None) -> Any:
+    """The p-norm distances of all rows of `x1` (*, P, M) from all rows of `x2` (*, R, M), as (*, P, R); * broadcasts.
+
+    `compute_mode` says whether Euclidean ones come from a matrix product: 0, if there are more than 25 rows; 1, yes; 2, no.
+    Raises RuntimeError for integers, for negative `p`, and where rows have different lengths.
+    """
+    _check(x1, x2)
+    mode = compute_mode or 0
+    many = x1.shape[-2] > MANY or x2.shape[-2] > MANY
+    if not x1.numel() or not x2.numel() or not (p == 2 and (mode == 1 or (mode == 0 and many))):
+        return ops._cdist_forward(x1, x2, p, compute_mode)
+    _check_floating(x1, x2, p, mode)
+    batch = broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
+    flat = [ops.expand(x, [*batch, *x.shape[-2:]], False).reshape([prod(batch), *x.shape[-2:]]) for x in (x1, x2)]
+    first, second = (x1, x2) if prod(batch) == 1 and x1.dim() == x2.dim() == 2 else flat
+    return ops._euclidean_dist(first, second).view([*batch, x1.shape[-2], x2.shape[-2]])
+
+
+def _euclidean_dist(x1: Any, x2: Any) -> Any:
+    """Euclidean distances from a matrix product. Raises RuntimeError for complex numbers."""
+    if x1.is_complex() or x2.is_complex():
+        raise RuntimeError("clamp is not supported for complex types")
+    a, b = array(x1), array(x2)
+    squares = np.square(a).sum(-1)[..., :, None] + np.square(b).sum(-1)[..., None, :]
+    return from_array(np.sqrt(np.maximum(squares - 2 * (a @ np.swapaxes(b, -1, -2)), 0)))
+
+
+def _cdist_forward(x1: Any, x2: Any, p: float, compute_mode: int | None) -> Any:
+    """Distances pair by pair."""
+    _check(x1, x2)
+    _check_floating(x1, x2, p, compute_mode or 0)
+    first, second = _batches(x1, x2)
+    sizes = (*first.shape[:-1], second.shape[-2])
+    if not prod(sizes) or not x1.shape[-1]:
+        return from_array(np.zeros(sizes, x1.dtype.np))
+    if x1.dtype not in (dt.float32, dt.float64):
+        raise not_implemented("cdist", x1.dtype)
+    if x2.dtype is not x1.dtype:
+        names = (SCALAR_TYPE_NAME[x1.dtype], SCALAR_TYPE_NAME[x2.dtype])
+        raise RuntimeError(f"expected scalar type {names[0]} but found {names[1]}")
+    result = np.empty(sizes, x1.dtype.np)
+    for i in np.ndindex(sizes[:-2]):
+        result[i] = quietly(_distances, first[i], second[i], p)
+    return from_array(result)
+
+
+def _cdist_backward(grad: Any, x1: Any, x2: Any, p: float, cdist: Any) -> Any:
+    """The gradient of `x1`, broadcast to the batch of the result."""
+    first, second = _batches(x1, x2)
+    result = np.zeros(first.shape, x1.dtype.np)
+    if not result.size or not x2.shape[-2]:
+        return from_array(result)
+    g, d = array(grad), array(cdist)
+    for i in np.ndindex(first.shape[:-1]):
+        result[i] = quietly(_row_gradient, first[i] - second[i[:-1]], g[i], d[i], p)
+    return from_array(result)
+
+
+def pdist(self: Any, p: float = 2) -> Any:
+    """The p-norm distances of each row of a matrix from all rows after it, N(N-1)/2 numbers. Raises RuntimeError as `cdist`."""
+    if self.dim() != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {self.dim()}D")
+    if self.dtype.category != FLOATING:
+        raise RuntimeError("pdist only supports floating-point dtypes")
+    if not p >= 0:
+        raise RuntimeError("pdist only supports non-negative p values")
+    return ops._pdist_forward(self.contiguous(), p)
+
+
+def _pdist_forward(self: Any, p: float = 2) -> Any:
+    """The distances above the diagonal of `cdist(self, self)`."""
+    n, m = self.shape
+    if n <= 1 or not m:
+        return from_array(np.zeros(n * (n - 1) // 2, self.dtype.np))
+    if self.dtype not in (dt.float32, dt.float64):
+        raise not_implemented("pdist", self.dtype)
+    a = array(self)
+    return from_array(quietly(_distances, a, a, p)[np.triu_indices(n, 1)].astype(self.dtype.np))
+
+
+def _pdist_backward(grad: Any, self: Any, p: float, pdist: Any) -> Any:
+    """The gradient of the rows."""
+    a, n = array(self), self.shape[0]
+    g, d = np.zeros((2, n, n), self.dtype.np)
+    above = np.triu_indices(n, 1)
+    g[above], d[above] = array(grad), array(pdist)
+    g, d = g + g.T, d + d.T
+    result = np.zeros(a.shape, a.dtype)
+    for i in range(n if a.size else 0):
+        result[i] = quietly(_row_gradient, a[i] - a, g[i], d[i], p)
+    return from_array(result)
+
+
+def dist(self: Any, other: Any, p: Any = 2) -> Any:
+    """The p-norm of the difference. Raises RuntimeError for integers."""
+    common = result_type([self, other])
+    if common.category < FLOATING:
+        raise RuntimeError(
+            f"norm(): input dtype should be either floating point or complex. Got {SCALAR_TYPE_NAME[common]} instead."
+        )
+    broadcast_shapes(self.shape, other.shape)
+    difference = quietly(np.subtract, array(self).astype(common.np), array(other).astype(common.np))
+    return norm_Scalar(from_array(np.asarray(difference)), p)
+
+
+def _distances(a: Any, b: Any, p: float) -> Any:
+    """All distances of the rows of two matrices."""
+    if p == 0:
+        return np.stack([np.minimum(np.ceil(np.abs(row - b)), 1).sum(-1) for row in a])
+    metric = _METRICS.get(p)
+    return distance.cdist(a, b, metric) if metric else distance.cdist(a, b, "minkowski", p=p)
+
+
+def _row_gradient(difference: Any, grad: Any, distances: Any, p: float) -> Any:
+    """The gradient of a row, from its differences to n others and its distances from them; 0 at distance 0."""
+    if p == 0:
+        return 0
+    g, d = grad[:, None], distances[:, None]
+    size, sign = np.abs(difference), np.sign(difference)
+    if p == 1:
+        return (sign * g).sum(0)
+    if p == inf:
+        return (sign * g * (size == d)).sum(0)
+    zero = (d == 0) | (size == 0)
+    return np.where(zero, 0, sign * g * (size / d) ** (p - 1)).sum(0)
+
+
+def _batches(x1: Any, x2: Any) -> tuple[Any, Any]:
+    """Both as arrays, with the dimensions before the matrices broadcast."""
+    batch = broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
+    return np.broadcast_to(array(x1), (*batch, *x1.shape[-2:])), np.broadcast_to(array(x2), (*batch, *x2.shape[-2:]))
+
+
+def _check(x1: Any, x2: Any) -> None:
+    for name, x in (("X1", x1), ("X2", x2)):
+        if x.dim() < 2:
+            raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {x.dim()}D")
+    if x1.shape[-1] != x2.shape[-1]:
+        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
+
+
+def _check_floating(x1: Any, x2: Any, p: float, mode: int) -> None:
+    for name, x in (("X1", x1), ("X2", x2)):
+        if x.dtype.category != FLOATING:
+            raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {SCALAR_TYPE_NAME[x.dtype]}")
+    if not p >= 0:
+        raise RuntimeError("cdist only supports non-negative p values")
+    if mode not in (0, 1, 2):
+        raise RuntimeError(f"possible modes: 0, 1, 2, but was: {mode}")

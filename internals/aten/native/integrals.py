@@ -1,0 +1,98 @@
+"""Integrals by the trapezoidal rule (`aten/src/ATen/native/Integration.cpp`).
+
+Between two samples the function is taken to be a straight line: the area is the distance times the mean of both. The distance is
+`dx` everywhere, or that of the places `x`.
+
+How the real one differs: in the same operators.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from internals._generated import ops
+from internals.core import dtype as dt
+from internals.core.geometry import wrap_dim
+
+
+def trapezoid_x(y: Any, x: Any, dim: int = -1) -> Any:
+    """The integral of the samples `y` along `dim`, taken at the places `x`: one for each sample, or a tensor that broadcasts.
+
+    Raises RuntimeError for bools, and where places and samples do not fit.
+    """
+    d = _dimension(y, dim)
+    if not y.shape[d]:
+        return y.new_zeros([*y.shape[:d], *y.shape[d + 1 :]])
+    width = _widths("trapezoid", y, x, d)
+    left, right = _neighbours(y, d)
+    return ops.div_Scalar(((left + right) * width).sum(d), 2.0)
+
+
+def trapezoid_dx(y: Any, dx: Any = 1, dim: int = -1) -> Any:
+    """The integral along `dim` of samples at the distance `dx`."""
+    d = _dimension(y, dim)
+    if not y.shape[d]:
+        return y.new_zeros([*y.shape[:d], *y.shape[d + 1 :]])
+    _check_not_bool("trapezoid", "`y`", y)
+    return ops.mul_Scalar(y.sum(d) - (y.select(d, 0) + y.select(d, -1)) * 0.5, dx)
+
+
+def trapz_x(y: Any, x: Any, dim: int = -1) -> Any:
+    """`trapezoid`, under its older name."""
+    return ops.trapezoid_x(y, x, dim)
+
+
+def trapz_dx(y: Any, dx: float = 1, dim: int = -1) -> Any:
+    """`trapezoid`, under its older name."""
+    return ops.trapezoid_dx(y, dx, dim)
+
+
+def cumulative_trapezoid_x(y: Any, x: Any, dim: int = -1) -> Any:
+    """The integrals from the first sample to each of the others, at the places `x`."""
+    d = _dimension(y, dim)
+    if not y.shape[d]:
+        return ops.zeros_like(y, None, None, None, None, None)
+    width = _widths("cumulative_trapezoid", y, x, d)
+    left, right = _neighbours(y, d)
+    return ops.div_Scalar(((left + right) * width).cumsum(d), 2.0)
+
+
+def cumulative_trapezoid_dx(y: Any, dx: Any = 1, dim: int = -1) -> Any:
+    """The integrals from the first sample to each of the others, at the distance `dx`."""
+    d = _dimension(y, dim)
+    if not y.shape[d]:
+        return ops.zeros_like(y, None, None, None, None, None)
+    _check_not_bool("cumulative_trapezoid", "`y`", y)
+    left, right = _neighbours(y, d)
+    return ((left + right) * (dx / 2.0)).cumsum(d)
+
+
+def _dimension(y: Any, dim: int) -> int:
+    """The wrapped dimension. Raises IndexError for a 0-d tensor."""
+    d = wrap_dim(dim, y.dim())
+    if not y.dim():
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    return d
+
+
+def _widths(name: str, y: Any, x: Any, d: int) -> Any:
+    """The distances of neighbouring places, in a shape that broadcasts with the samples."""
+    _check_not_bool(name, "`x` or `y`", x, y)
+    if x.dim() == 1:
+        if x.shape[0] != y.shape[d]:
+            raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
+        x = x.view([-1 if i == d else 1 for i in range(y.dim())])
+    elif x.dim() < y.dim():
+        x = x.view([1] * (y.dim() - x.dim()) + list(x.shape))
+    left, right = _neighbours(x, d)
+    return right - left
+
+
+def _neighbours(t: Any, d: int) -> tuple[Any, Any]:
+    """All but the last, and all but the first."""
+    return ops.slice_Tensor(t, d, 0, -1, 1), ops.slice_Tensor(t, d, 1, None, 1)
+
+
+def _check_not_bool(name: str, what: str, *tensors: Any) -> None:
+    if any(t.dtype is dt.bool_ for t in tensors):
+        raise RuntimeError(f"{name}: received a bool input for {what}, but bool is not supported")
