@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from internals._generated.functions import cat, lu_unpack, zeros
+from internals._generated.functions import cat, lu_unpack, zeros, zeros_like
 from internals._generated.linalg_functions import lu_solve, solve_triangular
 
 
@@ -22,8 +22,8 @@ def linalg_lu_backward(gL: Any, gU: Any, P: Any, L: Any, U: Any) -> Any:
     m, n = L.shape[-2], U.shape[-1]
     k = min(m, n)
     L1, U1 = L.narrow(-2, 0, k), U.narrow(-1, 0, k)
-    lower = 0 if gL is None else L1.mH @ gL.narrow(-2, 0, k)
-    upper = 0 if gU is None else gU.narrow(-1, 0, k) @ U1.mH
+    lower = zeros_like(U1) if gL is None else L1.mH @ gL.narrow(-2, 0, k)
+    upper = zeros_like(U1) if gU is None else gU.narrow(-1, 0, k) @ U1.mH
     rest = None
     if m > k and gL is not None:
         gL2 = gL.narrow(-2, k, m - k)
@@ -33,8 +33,7 @@ def linalg_lu_backward(gL: Any, gU: Any, P: Any, L: Any, U: Any) -> Any:
         gU2 = gU.narrow(-1, k, n - k)
         lower = lower - gU2 @ U.narrow(-1, k, n - k).mH
         rest = solve_triangular(L1.mH, gU2, upper=True, unitriangular=True)
-    inner = (0 if isinstance(lower, int) else lower.tril(-1)) + (0 if isinstance(upper, int) else upper.triu())
-    gA = solve_triangular(U1.mH, inner, upper=False, left=False)
+    gA = solve_triangular(U1.mH, lower.tril(-1) + upper.triu(), upper=False, left=False)
     gA = solve_triangular(L1.mH, gA, upper=True, unitriangular=True)
     gA = padded(gA, m, n) if rest is None else cat([gA, rest], -2 if m > k else -1)
     return P @ gA

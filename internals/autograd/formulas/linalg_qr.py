@@ -51,7 +51,7 @@ def zeros_like_part(t: Any, columns: int) -> Any:
 
 
 def _tall_backward(gQ: Any, gR: Any, Q: Any, R: Any) -> Any:
-    inner = 0 if gR is None else gR @ R.mH
+    inner: Any = 0 if gR is None else gR @ R.mH
     if gQ is not None:
         inner = inner - Q.mH @ gQ
     gA = Q @ symmetrized(inner.triu())
@@ -94,7 +94,8 @@ def _reflect_backward(grad: Any, input: Any, tau: Any, C: Any, adjoint: bool) ->
     before = [C]
     for x, factor in zip(v[:-1], t):
         before.append(_reflected(before[-1], x, factor))
-    g_vectors, g_factors = [None] * k, [None] * k
+    g_vectors: list[Any] = [None] * k
+    g_factors: list[Any] = [None] * k
     for place, x, factor, R in zip(reversed(order), reversed(v), reversed(t), reversed(before)):
         Rv, Wv = R.mH @ x, grad.mH @ x
         g_vectors[place] = -(factor.conj() * (grad @ Rv) + factor * (R @ Wv)).squeeze(-1)
