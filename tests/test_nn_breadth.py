@@ -62,6 +62,9 @@ CASES = cases("""
     nn.LocalResponseNorm(3) >> m(x(2, 5, 4))
     nn.LocalResponseNorm(2, 0.1, 0.5, 2.0) >> m(x(2, 5, 4, 3))
     nn.LocalResponseNorm(5, alpha=1.0) >> m(x(2, 7, 2, 3, 2))
+    nn.SyncBatchNorm(3) >> m(x(4, 3))
+    nn.SyncBatchNorm(3, momentum=None, bias=False) >> m(x(2, 3, 4, 5))
+    nn.SyncBatchNorm.convert_sync_batchnorm(nn.Sequential(nn.BatchNorm1d(3), nn.Sequential(nn.BatchNorm1d(3)))) >> m(x(4, 3))
     nn.PixelShuffle(2) >> m(x(2, 8, 3, 4))
     nn.PixelUnshuffle(2) >> m(x(2, 3, 4, 6))
     nn.ChannelShuffle(3) >> m(x(2, 6, 4, 5))
@@ -116,12 +119,32 @@ REFUSED = cases("""
     T.nn.AvgPool3d(3, 1, 1)(x(2, 2, 4, 4))
     T.nn.MaxPool3d(2, 0)(x(2, 2, 4, 4))
     T.nn.PixelShuffle(2)(x(2, 3, 4))
+    T.nn.SyncBatchNorm(3)(x(3))
+    T.nn.SyncBatchNorm(0)(x(2, 0, 4))
+    T.nn.CrossMapLRN2d(3)(x(2, 3, 4))
 """)
 
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_refused_as_pytorch(case: str) -> None:
     check(expression(case))
+
+
+CROSS_MAP = ["(3)", "(5, 0.1, 0.5, 2.0)", "(2, 0.1)", "(4, 0.3)"]
+
+
+@pytest.mark.parametrize("arguments", CROSS_MAP)
+def test_cross_map_lrn_as_pytorch(arguments: str) -> None:
+    """Its running sums and its gradient, slips included; it cannot be scripted, there neither."""
+
+    def run(T, x):  # type: ignore[no-untyped-def]
+        layer = eval(f"nn.CrossMapLRN2d{arguments}", {"nn": T.nn})
+        given = x(2, 7, 2, 3).requires_grad_()
+        result = layer(given)
+        (result**2).sum().backward()
+        return result.detach(), given.grad, repr(layer)
+
+    check(run, rtol=1e-4, atol=1e-5)
 
 
 PACKED = cases("""

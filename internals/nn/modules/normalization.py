@@ -2,8 +2,7 @@
 
 They compute the same in training and in evaluation and have no buffers.
 
-How the real one differs: `CrossMapLRN2d`, the old form of `LocalResponseNorm`, is there too. It goes from channel to channel with
-a running sum, from which the first channel never leaves.
+How the real one differs: in nothing but the length of its documentation.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from internals import Tensor, empty
 from internals.nn import functional as F
 from internals.nn import init
 from internals.nn.module import Module
+from internals.nn.modules._functions import CrossMapLRN2d as _cross_map_lrn2d
 from internals.nn.parameter import Parameter
 
 
@@ -31,6 +31,23 @@ class LocalResponseNorm(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self) -> str:
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
+class CrossMapLRN2d(Module):
+    """The older form of `LocalResponseNorm`, for (N, C, H, W) only, as Torch7 had it (`_functions.py`)."""
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
+        super().__init__()
+        self.size = size
+        self.alpha = alpha
+        self.beta = beta
+        self.k = k
+
+    def forward(self, input: Tensor) -> Tensor:
+        return _cross_map_lrn2d.apply(input, self.size, self.alpha, self.beta, self.k)
 
     def extra_repr(self) -> str:
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"

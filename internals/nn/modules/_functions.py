@@ -1,0 +1,50 @@
+"""Normalization across channels as in Torch7, with a derivative of its own (`torch/nn/modules/_functions.py`).
+
+The sum over neighbouring channels is carried along: the channel that enters is added, the one that leaves subtracted. An old slip
+is kept, because PyTorch keeps it: the first channel never leaves, and the gradient does not know that.
+
+How the real one differs: it writes into its result step by step.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from internals import cat, stack, zeros_like
+from internals.autograd import Function
+
+
+class CrossMapLRN2d(Function):
+    """(N, C, H, W) over (k + alpha / size * sum of squares) ** beta. Raises ValueError for other numbers of dimensions."""
+
+    @staticmethod
+    def forward(ctx: Any, input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> Any:
+        if input.dim() != 4:
+            raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.dim()}D instead.")
+        squares = input.pow(2).unbind(1)
+        reach = int((size - 1) / 2 + 1)
+        total = sum(squares[1:reach], squares[0])
+        totals = [total]
+        for c in range(1, len(squares)):
+            if c + reach - 1 < len(squares):
+                total = total + squares[c + reach - 1]
+            if c > reach:
+                total = total - squares[c - reach]
+            totals.append(total)
+        scale = stack(totals, 1) * (alpha / size) + k
+        output = scale.pow(-beta) * input
+        ctx.size, ctx.alpha, ctx.beta = size, alpha, beta
+        ctx.save_for_backward(input, output, scale)
+        return output
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        (grad,), (input, output, scale) = grads, ctx.saved_tensors
+        channels, size = input.shape[1], ctx.size
+        ratio = grad * output / scale
+        before = int(size - (size - 1) / 2)
+        nothing = zeros_like(ratio[:, :1])
+        padded = cat([nothing] * before + [ratio] + [nothing] * (size - 1 - before), 1)
+        window = sum(padded.narrow(1, i, channels) for i in range(size))
+        to_input = scale.pow(-ctx.beta) * grad - input * window * (2 * ctx.alpha * ctx.beta / size)
+        return to_input, None, None, None, None
