@@ -1,4 +1,4 @@
-"""Python operators whose tensor stands on the right: `2 - t`, `2 / t`, `2 ** t`, `5 // t`, `5 % t`, `1 << t` (`torch/_tensor.py`).
+"""Python operators whose tensor stands on the right: `2 - t`, `2 / t`, `2 ** t`, `5 // t`, `1 << t` (`torch/_tensor.py`).
 
 Those that do not care about the order (`2 + t`, `2 * t`, `2 & t`) are generated with the methods.
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from internals import functional_linalg
+from internals import functional_linalg, functional_signal
 from internals._generated import functions, ops
 from internals.aten.tensor_iterator import number
 from internals.core.dtype import INTEGRAL, dtype
@@ -54,6 +54,10 @@ class Operators:
         if self.dtype.category > INTEGRAL:
             raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
         return ops.bitwise_not(self)
+
+    def stft(self, n_fft: int, *args: Any, **kwargs: Any) -> Any:
+        """`internals.stft` of this tensor."""
+        return functional_signal.stft(self, n_fft, *args, **kwargs)
 
     def norm(
         self, p: float | str | None = "fro", dim: Any = None, keepdim: bool = False, dtype: dtype | None = None

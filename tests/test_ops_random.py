@@ -1,4 +1,4 @@
-"""Distributions beyond uniform and normal: the very numbers of PyTorch, its errors, and that the numbers are distributed as they say."""
+"""Distributions beyond uniform and normal: PyTorch's very numbers, its errors, and that they are distributed as they say."""
 
 from __future__ import annotations
 

@@ -9,6 +9,9 @@ from internals._generated import ops
 def mH(self):
     return ops.adjoint(self)
 
+def argwhere(self):
+    return ops.nonzero(self)
+
 def matrix_power(self, n):
     return ops.linalg_matrix_power(self, n)
 
@@ -381,6 +384,18 @@ def __irshift___Scalar(self, other):
 def __irshift___Tensor(self, other):
     return ops.bitwise_right_shift__Tensor(self, other)
 
+def max_other(self, other):
+    return ops.maximum(self, other)
+
+def max_out(self, other, out):
+    return ops.maximum_out(self, other, out)
+
+def min_other(self, other):
+    return ops.minimum(self, other)
+
+def min_out(self, other, out):
+    return ops.minimum_out(self, other, out)
+
 def special_erf(self):
     return ops.erf(self)
 
@@ -518,3 +533,24 @@ def special_xlogy_other_scalar(self, other):
 
 def special_xlogy_other_scalar_out(self, other, out):
     return ops.xlogy_OutScalar_Other(self, other, out)
+
+def split_sizes(self, split_size, dim):
+    return ops.split_with_sizes(self, split_size, dim)
+
+def moveaxis_intlist(self, source, destination):
+    return ops.movedim_intlist(self, source, destination)
+
+def moveaxis_int(self, source, destination):
+    return ops.movedim_int(self, source, destination)
+
+def swapaxes(self, axis0, axis1):
+    return ops.transpose_int(self, axis0, axis1)
+
+def swapaxes_(self, axis0, axis1):
+    return ops.transpose_(self, axis0, axis1)
+
+def swapdims(self, dim0, dim1):
+    return ops.transpose_int(self, dim0, dim1)
+
+def swapdims_(self, dim0, dim1):
+    return ops.transpose_(self, dim0, dim1)

@@ -1112,7 +1112,7 @@ def nonzero_numpy(self, _table=nonzero_numpy_op.table):
         return nonzero_numpy_op(self)
     return _table[self._geometry.keys](self)
 
-argwhere_op = define('argwhere(Tensor self) -> Tensor', CompositeImplicitAutograd='indexing.argwhere')
+argwhere_op = define('argwhere(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.argwhere')
 def argwhere(self, _table=argwhere_op.table):
     if hot.off:
         return argwhere_op(self)
@@ -8294,13 +8294,13 @@ def max_unary_out(self, out, _table=max_unary_out_op.table):
         return max_unary_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-max_other_op = define('max.other(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='extrema.max_other')
+max_other_op = define('max.other(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.max_other')
 def max_other(self, other, _table=max_other_op.table):
     if hot.off:
         return max_other_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-max_out_op = define('max.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.max_out', Autograd='autograd.manual.out_variant')
+max_out_op = define('max.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.max_out')
 def max_out(self, other, out, _table=max_out_op.table):
     if hot.off:
         return max_out_op(self, other, out)
@@ -8330,13 +8330,13 @@ def min_unary_out(self, out, _table=min_unary_out_op.table):
         return min_unary_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-min_other_op = define('min.other(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='extrema.min_other')
+min_other_op = define('min.other(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.min_other')
 def min_other(self, other, _table=min_other_op.table):
     if hot.off:
         return min_other_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-min_out_op = define('min.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.min_out', Autograd='autograd.manual.out_variant')
+min_out_op = define('min.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.min_out')
 def min_out(self, other, out, _table=min_out_op.table):
     if hot.off:
         return min_out_op(self, other, out)
@@ -10394,7 +10394,7 @@ def split_copy_Tensor(self, split_size, dim, _table=split_copy_Tensor_op.table):
         return split_copy_Tensor_op(self, split_size, dim)
     return _table[self._geometry.keys](self, split_size, dim)
 
-split_sizes_op = define('split.sizes(Tensor(a) self, int[] split_size, int dim=0) -> Tensor(a)[]', CompositeImplicitAutograd='view_composites.split_sizes')
+split_sizes_op = define('split.sizes(Tensor(a) self, int[] split_size, int dim=0) -> Tensor(a)[]', CompositeImplicitAutograd='_generated.aliases.split_sizes')
 def split_sizes(self, split_size, dim, _table=split_sizes_op.table):
     if hot.off:
         return split_sizes_op(self, split_size, dim)
@@ -10514,37 +10514,37 @@ def movedim_int(self, source, destination, _table=movedim_int_op.table):
         return movedim_int_op(self, source, destination)
     return _table[self._geometry.keys](self, source, destination)
 
-moveaxis_intlist_op = define('moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)', CompositeImplicitAutograd='view_composites.movedim_intlist')
+moveaxis_intlist_op = define('moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)', CompositeImplicitAutograd='_generated.aliases.moveaxis_intlist')
 def moveaxis_intlist(self, source, destination, _table=moveaxis_intlist_op.table):
     if hot.off:
         return moveaxis_intlist_op(self, source, destination)
     return _table[self._geometry.keys](self, source, destination)
 
-moveaxis_int_op = define('moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)', CompositeImplicitAutograd='view_composites.movedim_int')
+moveaxis_int_op = define('moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)', CompositeImplicitAutograd='_generated.aliases.moveaxis_int')
 def moveaxis_int(self, source, destination, _table=moveaxis_int_op.table):
     if hot.off:
         return moveaxis_int_op(self, source, destination)
     return _table[self._geometry.keys](self, source, destination)
 
-swapaxes_op = define('swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)', CompositeImplicitAutograd='view_composites.swapaxes')
+swapaxes_op = define('swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)', CompositeImplicitAutograd='_generated.aliases.swapaxes')
 def swapaxes(self, axis0, axis1, _table=swapaxes_op.table):
     if hot.off:
         return swapaxes_op(self, axis0, axis1)
     return _table[self._geometry.keys](self, axis0, axis1)
 
-swapaxes__op = define('swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)', CompositeImplicitAutograd='view_composites.swapaxes_')
+swapaxes__op = define('swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.swapaxes_')
 def swapaxes_(self, axis0, axis1, _table=swapaxes__op.table):
     if hot.off:
         return swapaxes__op(self, axis0, axis1)
     return _table[self._geometry.keys](self, axis0, axis1)
 
-swapdims_op = define('swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)', CompositeImplicitAutograd='view_composites.swapdims')
+swapdims_op = define('swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)', CompositeImplicitAutograd='_generated.aliases.swapdims')
 def swapdims(self, dim0, dim1, _table=swapdims_op.table):
     if hot.off:
         return swapdims_op(self, dim0, dim1)
     return _table[self._geometry.keys](self, dim0, dim1)
 
-swapdims__op = define('swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)', CompositeImplicitAutograd='view_composites.swapdims_')
+swapdims__op = define('swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.swapdims_')
 def swapdims_(self, dim0, dim1, _table=swapdims__op.table):
     if hot.off:
         return swapdims__op(self, dim0, dim1)

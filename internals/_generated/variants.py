@@ -1651,17 +1651,11 @@ def max_dim_out(self, dim, keepdim, values, indices):
 def max_unary_out(self, out):
     return write_out(out, extrema.max(self))
 
-def max_out(self, other, out):
-    return write_out(out, ops.max_other(self, other))
-
 def min_dim_out(self, dim, keepdim, values, indices):
     return extrema.min_dim(self, dim, keepdim, out=(values, indices))
 
 def min_unary_out(self, out):
     return write_out(out, extrema.min(self))
-
-def min_out(self, other, out):
-    return write_out(out, ops.min_other(self, other))
 
 def argmax_out(self, dim, keepdim, out):
     return extrema.argmax(self, dim, keepdim, out=out)

@@ -66,3 +66,7 @@ NOT_SAMPLED = {
     "poisson|binomial": _DRAWN,
     "exponential_|log_normal_|cauchy_|geometric_": "random numbers, and a gradient of zero",
 }
+
+OPEN = [
+    ("randint_like", lambda v: "high" in v and not isinstance(v["high"], int), "a tensor `high` has to be on the CPU")
+]

@@ -35,6 +35,7 @@ MATH = (
 MODULES = (
     (functions, ""), (nn_functions, ""), (linalg_functions, "linalg_"), (fft_functions, "fft_"), (special_functions, "special_"),
 )  # fmt: skip
+COMPILED = {"stft"}  # in Python there, too: it is more than the operator of this name
 CMATH = ("isnan", "isfinite", "isinf", "log", "log10", "sqrt", "exp", "sin", "tan", "cos", "asin", "acos", "atan", "sinh", "cosh",
          "tanh", "asinh", "acosh", "atanh")  # fmt: skip
 
@@ -61,6 +62,8 @@ def _table() -> dict[Any, str]:
                 table.setdefault(value, f"aten::{prefix}{name}")
     for name in dir(internals):
         value = getattr(internals, name)
+        if name in COMPILED:
+            continue
         if _is_function(value) and not isinstance(value, type) and find_operators(f"aten::{name}"):
             table.setdefault(value, f"aten::{name}")
     return table

@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import internals
 from internals.nn import functional
 
 from . import functional_sources as plain
@@ -16,6 +17,7 @@ from . import functional_sources_layers as layers
 from . import functional_sources_losses as losses
 from . import functional_sources_pooling as pooling
 from . import functional_sources_rare as rare
+from . import functional_sources_signal as signal
 
 if TYPE_CHECKING:
     from internals.jit.script_function import ScriptFunction
@@ -56,4 +58,4 @@ def _sources() -> dict[Any, Any]:
         for name, value in vars(sources).items():
             if getattr(value, "__module__", "") == sources.__name__ and hasattr(functional, name):
                 found[getattr(functional, name)] = value
-    return found
+    return {**found, internals.stft: signal.stft}  # type: ignore[attr-defined]

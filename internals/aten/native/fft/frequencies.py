@@ -1,0 +1,59 @@
+"""Which frequencies a spectrum has, and turning it so that they are in order (`aten/src/ATen/native/SpectralOps.cpp`).
+
+How the real one differs: the numbers are made in place, in two ranges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from internals._generated import ops
+from internals.core import dtype as dt
+from internals.core.geometry import wrap_dim
+
+
+def fft_fftfreq(n: int, d: float, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    """The frequencies of `fft` of `n` points at a distance `d`: 0, 1, ..., then the negative ones, divided by n d.
+
+    Raises RuntimeError for an integer dtype, and a negative n.
+    """
+    options = _options("fftfreq", dtype, layout, device, pin_memory)
+    if n < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
+    positive = ops.arange((n + 1) // 2, *options)
+    negative = ops.arange_start(-(n // 2), 0, *options)
+    return ops.mul_Scalar(ops.cat([positive, negative], 0), _inverse(n * d))
+
+
+def fft_rfftfreq(n: int, d: float, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    """The frequencies of `rfft`: none of them negative. Raises RuntimeError for an integer dtype."""
+    options = _options("rfftfreq", dtype, layout, device, pin_memory)
+    return ops.mul_Scalar(ops.arange(n // 2 + 1, *options), _inverse(n * d))
+
+
+def fft_fftshift(self: Any, dim: Sequence[int] | None) -> Any:
+    """Frequency 0 in the middle of `dim`, of all dimensions by default."""
+    dims = _dims(self, dim)
+    return ops.roll(self, [self.shape[d] // 2 for d in dims], dims)
+
+
+def fft_ifftshift(self: Any, dim: Sequence[int] | None) -> Any:
+    """The inverse of `fftshift`."""
+    dims = _dims(self, dim)
+    return ops.roll(self, [(self.shape[d] + 1) // 2 for d in dims], dims)
+
+
+def _dims(t: Any, dim: Sequence[int] | None) -> list[int]:
+    return list(range(t.dim())) if dim is None else [wrap_dim(d, t.dim()) for d in dim]
+
+
+def _options(name: str, dtype: Any, *others: Any) -> tuple[Any, ...]:
+    kind = dtype or dt.get_default_dtype()
+    if not (kind.is_floating_point or kind.is_complex):
+        raise RuntimeError(f"{name} requires a floating point or complex dtype")
+    return kind, *others
+
+
+def _inverse(x: float) -> float:
+    return 1 / x if x else float("inf")

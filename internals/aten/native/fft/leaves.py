@@ -1,0 +1,85 @@
+"""The three transforms that all others are made of (`aten/src/ATen/native/mkl/SpectralOps.cpp`).
+
+r2c takes real numbers to complex ones; onesided, it gives only the first half of the last dimension, of which the other half is
+the mirror image. c2r is its inverse, c2c goes from complex to complex, forward or back. `normalization` says by what the result
+is divided: 0 nothing, 1 the square root of the number of points, 2 their number.
+
+The result lies in memory as PyTorch's does: the dimensions that were transformed innermost.
+
+How the real one differs: MKL or pocketfft is compiled in, and plans are kept; more than three dimensions are done in turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from internals.aten.late import fft
+from internals.aten.native.factories import empty_strided
+from internals.core.dtype import SCALAR_TYPE_NAME, dtype, float16
+from internals.core.geometry import wrap_dim
+from internals.core.tensor_impl import TensorImpl, array, from_array
+
+FORWARD = ("backward", "ortho", "forward")  # scipy's names for dividing by nothing, the root, the number
+BACK = ("forward", "ortho", "backward")
+
+
+def _fft_r2c(self: TensorImpl, dim: Sequence[int], normalization: int, onesided: bool) -> Any:
+    """Real to complex. Raises RuntimeError for a tensor that is not floating, and for float16."""
+    if not self.is_floating_point():
+        raise RuntimeError(f"_fft_r2c expects a floating point tensor, but got {SCALAR_TYPE_NAME[self.dtype]}")
+    if self.dtype is float16:
+        raise RuntimeError("MKL FFT doesn't support tensors of type: Half")
+    dims = _wrapped(dim, self)
+    transform = fft.rfftn if onesided else fft.fftn
+    sizes = {dims[-1]: self.shape[dims[-1]] // 2 + 1} if onesided else {}
+    return _result(
+        self, dims, sizes, self.dtype.to_complex(), lambda a: transform(a, axes=dims, norm=FORWARD[normalization])
+    )
+
+
+def _fft_c2r(self: TensorImpl, dim: Sequence[int], normalization: int, last_dim_size: int) -> Any:
+    """Complex to real, back, with `last_dim_size` points in the last of the dimensions. Raises RuntimeError for real tensors."""
+    _check_complex("_fft_c2r", self)
+    dims = _wrapped(dim, self)
+    points = [*(self.shape[d] for d in dims[:-1]), last_dim_size]
+    return _result(
+        self,
+        dims,
+        {dims[-1]: last_dim_size},
+        self.dtype.to_real(),
+        lambda a: fft.irfftn(a, s=points, axes=dims, norm=BACK[normalization]),
+    )
+
+
+def _fft_c2c(self: TensorImpl, dim: Sequence[int], normalization: int, forward: bool) -> Any:
+    """Complex to complex; without dimensions a copy. Raises RuntimeError for real tensors."""
+    _check_complex("_fft_c2c", self)
+    if not dim:
+        return from_array(array(self))
+    dims = sorted(_wrapped(dim, self), key=lambda d: -self.stride()[d])
+    transform, norm = (fft.fftn, FORWARD) if forward else (fft.ifftn, BACK)
+    return _result(self, dims, {}, self.dtype, lambda a: transform(a, axes=dims, norm=norm[normalization]))
+
+
+def _result(t: TensorImpl, dims: Sequence[int], sizes: dict[int, int], kind: dtype, transform: Any) -> Any:
+    """What `transform` makes of the values, with the transformed dimensions innermost; `sizes` says which sizes change."""
+    shape = [sizes.get(d, n) for d, n in enumerate(t.shape)]
+    others = sorted((d for d in range(t.dim()) if d not in dims), key=lambda d: -t.stride()[d])
+    strides, step = [0] * t.dim(), 1
+    for d in reversed([*others, *dims]):
+        strides[d] = step
+        step *= max(shape[d], 1)
+    out = empty_strided(shape, strides, kind, None, None, None)
+    if t.numel():
+        array(out)[...] = transform(array(t))
+    return out
+
+
+def _wrapped(dim: Sequence[int], t: TensorImpl) -> list[int]:
+    return [wrap_dim(d, t.dim()) for d in dim]
+
+
+def _check_complex(name: str, t: TensorImpl) -> None:
+    if not t.is_complex():
+        raise RuntimeError(f"{name} expects a complex tensor, but got {SCALAR_TYPE_NAME[t.dtype]}")

@@ -1,0 +1,77 @@
+"""Transforms along one dimension (`aten/src/ATen/native/SpectralOps.cpp`).
+
+A real input is not made complex first: `fft` of it is `_fft_r2c` with both halves of the spectrum. `hfft` is a forward transform
+of half a spectrum to real numbers, and `ihfft` its inverse; they are made of the others, conjugated.
+
+How the real one differs: an out= tensor is written to by the leaves.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from internals._generated import ops
+from internals.core.dtype import SCALAR_TYPE_NAME
+
+from .arguments import check_points, divisor, promoted, resized, wrapped
+
+
+def fft_fft(self: Any, n: int | None, dim: int, norm: str | None) -> Any:
+    """The spectrum of a signal. Raises RuntimeError for float16, n < 1 and an unknown norm, IndexError for `dim`."""
+    if self.is_complex():
+        return _c2c(self, n, dim, norm, forward=True)
+    return _r2c("fft", self, n, dim, norm, forward=True, onesided=False)
+
+
+def fft_ifft(self: Any, n: int | None, dim: int, norm: str | None) -> Any:
+    """The inverse of `fft`."""
+    if self.is_complex():
+        return _c2c(self, n, dim, norm, forward=False)
+    return _r2c("ifft", self, n, dim, norm, forward=False, onesided=False)
+
+
+def fft_rfft(self: Any, n: int | None, dim: int, norm: str | None) -> Any:
+    """The first half of the spectrum of a real signal. Raises RuntimeError for a complex one."""
+    return _r2c("rfft", self, n, dim, norm, forward=True, onesided=True)
+
+
+def fft_irfft(self: Any, n: int | None, dim: int, norm: str | None) -> Any:
+    """The inverse of `rfft`: `n` real points, by default an even number."""
+    return _c2r(self, n, dim, norm, forward=False)
+
+
+def fft_hfft(self: Any, n: int | None, dim: int, norm: str | None) -> Any:
+    """The real spectrum of a signal of which half is given, the other being its mirror image."""
+    return _c2r(self, n, dim, norm, forward=True)
+
+
+def fft_ihfft(self: Any, n: int | None, dim: int, norm: str | None) -> Any:
+    """The inverse of `hfft`. Raises RuntimeError for a complex tensor."""
+    return _r2c("ihfft", self, n, dim, norm, forward=False, onesided=True)
+
+
+def _c2c(t: Any, n: int | None, dim: int, norm: str | None, forward: bool) -> Any:
+    d = wrapped(dim, t)
+    check_points(t.shape[d] if n is None else n)
+    t = t if n is None else resized(t, [d], [n])
+    return ops._fft_c2c(t, [d], divisor(norm, forward), forward)
+
+
+def _r2c(name: str, t: Any, n: int | None, dim: int, norm: str | None, forward: bool, onesided: bool) -> Any:
+    if t.is_complex():
+        raise RuntimeError(f"{name} expects a real input tensor, but got {SCALAR_TYPE_NAME[t.dtype]}")
+    t = promoted(t)
+    d = wrapped(dim, t)
+    check_points(t.shape[d] if n is None else n)
+    t = t if n is None else resized(t, [d], [n])
+    spectrum = ops._fft_r2c(t, [d], divisor(norm, forward), onesided)
+    return spectrum if forward else ops.conj(spectrum)
+
+
+def _c2r(t: Any, n: int | None, dim: int, norm: str | None, forward: bool) -> Any:
+    t = promoted(t, complex_wanted=True)
+    d = wrapped(dim, t)
+    points = 2 * (t.shape[d] - 1) if n is None else n
+    check_points(points)
+    t = t if n is None else resized(t, [d], [n // 2 + 1])
+    return ops._fft_c2r(ops.conj(t) if forward else t, [d], divisor(norm, forward), points)

@@ -1,0 +1,39 @@
+"""Spectra of a signal, piece by piece: what is done in Python before the operator `stft` (`torch/functional.py`).
+
+How the real one differs: it asks its arguments for a `__torch_function__` first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from internals._generated import ops
+
+
+def stft(
+    input: Any,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Any = None,
+    center: bool = True,
+    pad_mode: str = "reflect",
+    normalized: bool = False,
+    onesided: bool | None = None,
+    return_complex: bool | None = None,
+    align_to_window: bool | None = None,
+) -> Any:
+    """The spectra of pieces of `n_fft` points, one every `hop_length`: shape (batch?, frequencies, pieces).
+
+    With `center` the signal is padded so that the first piece is centred on its first point. A real signal and window give the
+    first half of the frequencies, unless `onesided` is False. `return_complex` has to be said for real input: without it there
+    is a last dimension of 2. With `align_to_window` the first window, not the first piece, begins where the signal
+    does. Raises RuntimeError where lengths, dtypes or dimensions do not fit.
+    """
+    if center and align_to_window is not None:
+        raise RuntimeError("stft align_to_window should only be set when center = false")
+    if center:
+        dims = input.dim()
+        padded = ops.pad(input.view([1] * (3 - dims) + list(input.shape)), [n_fft // 2, n_fft // 2], pad_mode, None)
+        input = padded.view(padded.shape[-dims:])
+    return ops.stft(input, n_fft, hop_length, win_length, window, normalized, onesided, return_complex, align_to_window)
