@@ -30,7 +30,9 @@ def derivative_of(f: NativeFunction, entries: dict[str, Derivative]) -> Derivati
 
 
 def is_inplace_view(f: NativeFunction) -> bool:
-    return f.base is not None and f.schema.is_inplace and f.base.schema.is_view and f.schema.name not in MANUAL
+    if f.base is None or f.same_as:
+        return False
+    return f.schema.is_inplace and f.base.schema.is_view and f.schema.name not in MANUAL
 
 
 def copy_node(d: Derivative) -> str:

@@ -44,10 +44,10 @@ class Operators:
     def __rmod__(self, other: Any) -> Any:
         return ops.remainder_Scalar_Tensor(_number(other), self) if isinstance(other, _OPERANDS) else NotImplemented
 
-    def __rlshift__(self, other: Any) -> Any:
+    def __rlshift__(self: Any, other: Any) -> Any:
         return functions.bitwise_left_shift(_number(other), self) if isinstance(other, _OPERANDS) else NotImplemented
 
-    def __rrshift__(self, other: Any) -> Any:
+    def __rrshift__(self: Any, other: Any) -> Any:
         return functions.bitwise_right_shift(_number(other), self) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __invert__(self: Any) -> Any:

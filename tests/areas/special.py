@@ -19,6 +19,11 @@ def is_negative_integer(a: Any) -> Any:
     return (a < 0) & (a == np.rint(a)) if a.dtype.kind in "fiu" else False
 
 
+def is_near_a_pole(a: Any) -> Any:
+    """Or near a half: mvlgamma has poles there."""
+    return (a < 0.1) & (np.abs(2 * a - np.rint(2 * a)) < 0.1) if a.dtype.kind == "f" else False
+
+
 def wider_out(values: dict[str, Any]) -> bool:
     """An `out` of another dtype: it shows digits that the computation, in the inputs' dtype, does not have."""
     first, *_ = (v for v in values.values() if isinstance(v, TensorSpec))
@@ -34,6 +39,9 @@ KNOWN = [
     ("special_.*|polygamma|lgamma|digamma|mvlgamma|i0|erf.*|igammac?|logit", wider_out, "the digits beyond its precision"),
     ("special_logsumexp", lambda v: v["dim"] == [], "as logsumexp: an empty `dim` means all dimensions here"),
     ("special_(log_)?softmax", some(lambda a: not a.size), "as softmax: PyTorch does not look at the dtype of nothing"),
+]
+UNSUITABLE = [
+    ("(special_)?(lgamma|digamma|gammaln|psi|polygamma|mvlgamma|multigammaln)_?", some(is_near_a_pole), "too steep"),
 ]
 CONSTANT = [("igammac?_?|special_gammaincc?|special_zeta", "self")]
 NOT_SAMPLED = {r"special_zeta\.other_scalar": "it has no derivative, in PyTorch neither"}

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from internals._generated import ops
 from internals.aten.dtype_checks import not_implemented
 from internals.aten.set_output import set_output
 from internals.core import dtype as dt

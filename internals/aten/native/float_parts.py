@@ -1,5 +1,4 @@
-"""What a floating-point number is made of: sign, exponent, its neighbours, infinities and NaN (`aten/src/ATen/native/UnaryOps.cpp`,
-`BinaryOps.cpp`).
+"""What a floating-point number is made of: sign, exponent, infinities, NaN; its neighbours (`aten/src/ATen/native/UnaryOps.cpp`).
 
 How the real one differs: `frexp` of half precision is computed bit by bit.
 """

@@ -27,8 +27,8 @@ def float_power_(self: Any, exponent: Any) -> Any:
             f"the base given to float_power_ has dtype {names[0]} but the operation's result requires dtype {names[1]}"
         )
     if isinstance(exponent, TensorImpl):
-        return ops.pow__Tensor(self, exponent.to(needed))
-    return ops.pow__Scalar(self, _number(exponent, needed))
+        return ops.pow__Tensor(self, _converted(exponent, needed))
+    return ops.pow__Scalar(self, _converted(exponent, needed))
 
 
 def _pow(self: Any, exponent: Any) -> Any:
@@ -39,7 +39,7 @@ def _pow(self: Any, exponent: Any) -> Any:
 
 def _widened(*operands: Any) -> list[Any]:
     needed = _wide(*operands)
-    return [x.to(needed) if isinstance(x, TensorImpl) else _number(x, needed) for x in operands]
+    return [_converted(x, needed) for x in operands]
 
 
 def _wide(*operands: Any) -> dtype:
@@ -47,5 +47,7 @@ def _wide(*operands: Any) -> dtype:
     return dt.complex128 if is_complex else dt.float64
 
 
-def _number(x: Any, d: dtype) -> Any:
+def _converted(x: Any, d: dtype) -> Any:
+    if isinstance(x, TensorImpl):
+        return ops.to_dtype(x, d, False, False, None)
     return complex(x) if d.category == COMPLEX else float(x)

@@ -101,10 +101,6 @@ def narrow_Tensor(self: Any, dim: int, start: Any, length: int) -> Any:
     return narrow(self, dim, start.item(), length)
 
 
-def split_sizes(self: Any, split_size: Sequence[int], dim: int = 0) -> Any:
-    return ops.split_with_sizes(self, split_size, dim)
-
-
 def chunk(self: Any, chunks: int, dim: int = 0) -> Any:
     """At most `chunks` slices of equal length, except that the last may be shorter."""
     if not self.dim():
@@ -139,22 +135,6 @@ def movedim_intlist(self: Any, source: Sequence[int], destination: Sequence[int]
 
 def movedim_int(self: Any, source: int, destination: int) -> Any:
     return movedim_intlist(self, [source], [destination])
-
-
-def swapaxes(self: Any, axis0: int, axis1: int) -> Any:
-    return ops.transpose_int(self, axis0, axis1)
-
-
-def swapdims(self: Any, dim0: int, dim1: int) -> Any:
-    return ops.transpose_int(self, dim0, dim1)
-
-
-def swapaxes_(self: Any, axis0: int, axis1: int) -> Any:
-    return ops.transpose_(self, axis0, axis1)
-
-
-def swapdims_(self: Any, dim0: int, dim1: int) -> Any:
-    return ops.transpose_(self, dim0, dim1)
 
 
 def mT(self: Any) -> Any:

@@ -1,7 +1,7 @@
 """The gamma function: its logarithm, derivatives, integrals; Hurwitz's zeta function (`aten/src/ATen/native/Math.h`).
 
-How the real one differs: the first derivative of `digamma`, alone, is computed by reflection; at the poles -1, -2, ... that gives a
-large number instead of infinity. `igamma` of NaN may be 0 or 1 there, `zeta` and `polygamma` of infinity are NaN.
+How the real one differs: the first derivative of `digamma`, alone, is computed by reflection; at the poles -1, -2, ... that gives
+a large number instead of infinity. `igamma` of NaN may be 0 or 1 there, `zeta` and `polygamma` of infinity are NaN.
 """
 
 from __future__ import annotations

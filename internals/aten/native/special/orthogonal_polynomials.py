@@ -1,10 +1,10 @@
 """Orthogonal polynomials, each by its recurrence (`aten/src/ATen/native/Math.h`: `chebyshev_polynomial_t_forward`, ...).
 
-A family is two formulas: the polynomial of degree 1 (that of degree 0 is 1), and a step from the last two, p and q, to the next,
-of degree k + 1. Chebyshev's four kinds differ in degree 1 only. The degree is the integer part of `n`; negative degrees give 0. None
-has a derivative, in PyTorch neither; complex numbers and half precision are refused (NotImplementedError).
+A family is two formulas: the polynomial of degree 1 (that of degree 0 is 1), and a step from the last two, p and q, to the
+next, of degree k + 1. Chebyshev's four kinds differ in degree 1 only. The degree is the integer part of `n`; negative degrees
+give 0. None has a derivative, in PyTorch neither; complex numbers and half precision are refused (NotImplementedError).
 
-How the real one differs: Chebyshev's polynomials of high degrees are computed from cosines; Hermite's are NaN from some degree on.
+How the real one differs: Chebyshev's of high degrees are computed from cosines; Hermite's are NaN from some degree on.
 """
 
 from __future__ import annotations
