@@ -39,6 +39,7 @@ from internals.functional_signal import stft
 from internals.functional_statistics import cdist, unique, unique_consecutive
 from internals.interop import from_numpy, frombuffer
 from internals.legacy import TENSOR_TYPES
+from internals.lowrank import pca_lowrank, svd_lowrank
 from internals.machine_code.parallel import get_num_threads, set_num_threads
 from internals.random import (
     default_generator,
@@ -137,6 +138,6 @@ __all__ = [
     "promote_types", "result_type", "seed", "set_grad_enabled", "set_num_threads", "set_printoptions", "set_rng_state", "stft", "split", "tensor",
     "tensordot", "typename", "unravel_index", "where",
     "cdist", "unique", "unique_consecutive",
-    "lstsq", "lu", "matrix_rank", "solve", "symeig",
+    "lstsq", "lu", "matrix_rank", "pca_lowrank", "solve", "svd_lowrank", "symeig",
     *TENSOR_TYPES, *STORAGE_TYPES,
 ]  # fmt: skip

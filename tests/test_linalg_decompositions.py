@@ -268,3 +268,21 @@ def test_the_error_of_a_matrix_that_has_no_decomposition() -> None:
         L.cholesky(internals.tensor([[[1.0, 0.0], [0.0, 1.0]], [[1.0, 2.0], [2.0, 1.0]]]))
     with pytest.raises(RuntimeError, match="infs or NaNs"):
         L.eigvals(internals.full((2, 2), float("nan")))  # PyTorch can crash
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("sizes", [(8, 5), (2, 5, 8)])
+def test_a_matrix_of_low_rank(sizes: tuple[int, ...], dtype: str) -> None:
+    *batch, m, n = sizes
+    a = random(*batch, m, 2, dtype=dtype) @ random(*batch, 2, n, dtype=dtype, seed=1)
+    U, S, V = internals.svd_lowrank(a, q=3)
+    assert (U.shape, S.shape, V.shape) == ((*batch, m, 3), (*batch, 3), (*batch, n, 3))
+    close((U * S.unsqueeze(-2)) @ V.mH, a)
+    close(S, L.svdvals(a)[..., :3])
+    close(internals.svd_lowrank(a, q=3, M=a)[1], S * 0)
+    close(internals.pca_lowrank(a)[1][..., :3], L.svdvals(a - a.mean(-2, True))[..., :3])
+
+
+@pytest.mark.parametrize("text", ["pca_lowrank(x(4, 3), q=4)", "pca_lowrank(x(4, 3), niter=-1)", "svd_lowrank(x(4, 3, dtype='int64'))"])
+def test_low_rank_refuses_like_pytorch(text: str) -> None:
+    check(expression(f"T.{text}"))

@@ -36,7 +36,7 @@ def linalg_lu_backward(gL: Any, gU: Any, P: Any, L: Any, U: Any) -> Any:
     gA = solve_triangular(U1.mH, lower.tril(-1) + upper.triu(), upper=False, left=False)
     gA = solve_triangular(L1.mH, gA, upper=True, unitriangular=True)
     gA = padded(gA, m, n) if rest is None else cat([gA, rest], -2 if m > k else -1)
-    return P @ gA
+    return P @ gA if P.dim() > 1 else gA
 
 
 def lu_factor_ex_backward(grad: Any, LU: Any, pivots: Any, pivot: bool) -> Any:

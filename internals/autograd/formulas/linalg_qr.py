@@ -61,7 +61,7 @@ def _tall_backward(gQ: Any, gR: Any, Q: Any, R: Any) -> Any:
 def householder_product_backward(grad: Any, result: Any, input: Any, tau: Any) -> tuple[Any, Any]:
     """The gradients of the vectors and of the factors of the reflections, whose product is `result`."""
     m, n = input.shape[-2:]
-    if not tau.shape[-1]:
+    if not (input.numel() and tau.numel()):
         return None, None
     start = eye(m, n, dtype=input.dtype, device=input.device)
     g_input, g_tau, _ = _reflect_backward(grad, input, tau, start, False)
@@ -84,7 +84,7 @@ def _reflect_backward(grad: Any, input: Any, tau: Any, C: Any, adjoint: bool) ->
     Each H is 1 - tau v vᴴ. Its gradient is W Rᴴ, where R is what it was applied to and W what arrives there.
     """
     m, k = input.shape[-2], tau.shape[-1]
-    if not k:
+    if not (input.numel() and tau.numel()):
         return None, None, grad
     vectors = input.narrow(-1, 0, k).tril(-1) + eye(m, k, dtype=input.dtype, device=input.device)
     order = list(range(k)) if adjoint else list(range(k))[::-1]  # the first to be applied comes first

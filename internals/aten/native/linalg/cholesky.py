@@ -63,8 +63,7 @@ def cholesky_solve(self: Any, input2: Any, upper: bool = False) -> Any:
         if t.dim() < 2:
             raise RuntimeError(f"{name} should have at least 2 dimensions, but has {t.dim()} dimensions instead")
     checks.solver("cholesky_solve", self, input2)
-    if self.numel():
-        checks.supported("cholesky_solve_cpu", self)
+    checks.supported("cholesky_solve_cpu", self)
     batch = broadcast_shapes(self.shape[:-2], input2.shape[:-2])
     result = column_major((*batch, *self.shape[-2:]), self.dtype)
     potrs = routine("potrs", self.dtype)
@@ -76,8 +75,7 @@ def cholesky_solve(self: Any, input2: Any, upper: bool = False) -> Any:
 def cholesky_inverse(self: Any, upper: bool = False) -> Any:
     """The inverse of A, given its Cholesky factor. Raises RuntimeError for other shapes, LinAlgError for a singular factor."""
     checks.square("cholesky_inverse", self)
-    if self.numel():
-        checks.supported("cholesky_inverse_out_cpu", self)
+    checks.supported("cholesky_inverse_out_cpu", self)
     result, info = column_major(self.shape, self.dtype), zeros(self.shape[:-2], dt.int32)
     potri = routine("potri", self.dtype)
 

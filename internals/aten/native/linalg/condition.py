@@ -37,8 +37,8 @@ def linalg_cond(self: Any, p: Any = None) -> Any:
     checks.square(f"{NAME}(ord={order})", self)
     if not self.numel():
         return _zeros(self)
-    result = _of_inverse(self, lambda t: ops.linalg_matrix_norm(t, order, [-2, -1], False, None))
-    return _without_nan(result)
+    result = _norm_of_inverse(self, lambda t: ops.linalg_matrix_norm(t, order, [-2, -1], False, None))
+    return _without_nan(ops.mul_Tensor(ops.linalg_matrix_norm(self, order, [-2, -1], False, None), result))
 
 
 def linalg_cond_p_str(self: Any, p: str) -> Any:
@@ -48,16 +48,17 @@ def linalg_cond_p_str(self: Any, p: str) -> Any:
     checks.square(f"{NAME}(ord={p})", self)
     if not self.numel():
         return _zeros(self)
-    result = _of_inverse(self, lambda t: ops.linalg_matrix_norm_str_ord(t, p, [-2, -1], False, None))
-    return result if p == "nuc" else _without_nan(result)
+    size = ops.linalg_matrix_norm_str_ord(self, p, [-2, -1], False, None)
+    result = _norm_of_inverse(self, lambda t: ops.linalg_matrix_norm_str_ord(t, p, [-2, -1], False, None))
+    return ops.mul_Tensor(size, result) if p == "nuc" else _without_nan(ops.mul_Tensor(size, result))
 
 
-def _of_inverse(A: Any, norm: Any) -> Any:
-    """The norm of A times that of its inverse, which is infinite where there is none."""
+def _norm_of_inverse(A: Any, norm: Any) -> Any:
+    """The norm of the inverse of A, infinite where there is none."""
     inverse, info = ops.linalg_inv_ex(A, False)
     singular = ops.gt_Scalar(info, 0)
     inverse = ops.masked_fill_Scalar(inverse, ops.unsqueeze(ops.unsqueeze(singular, -1), -1), 0)
-    return ops.mul_Tensor(norm(A), ops.masked_fill_Scalar(norm(inverse), singular, float("inf")))
+    return ops.masked_fill_Scalar(norm(inverse), singular, float("inf"))
 
 
 def _without_nan(number: Any) -> Any:
