@@ -310,3 +310,16 @@ def test_python_loops_are_not_recorded() -> None:
     assert t.apply_(lambda v: v * v) is t and t.tolist() == [0, 1, 4, 9] and t._version == 0
     assert T.ones(3).map_(t[1:], max).tolist() == [1, 4, 9]
     assert t.is_set_to(t.view(4)) and not t.is_set_to(t[1:])
+
+
+def test_the_jit_knows_that_some_give_back_what_they_got() -> None:
+    """Their schemas do not say so, in PyTorch neither."""
+    from internals.jit.operators.alias_analysis import AliasDb
+
+    def parts(x: T.Tensor):  # type: ignore[no-untyped-def]
+        return T.atleast_2d(x), T.meshgrid([x, x], indexing="ij")[0], T.cartesian_prod([x]), T.hstack([x])
+
+    graph = T.jit.script(parts).graph
+    (x,), aliases = graph.inputs(), AliasDb(graph)
+    results = next(n for n in graph.nodes() if n.kind() == "prim::TupleConstruct").inputs()
+    assert [aliases.may_alias(x, v) for v in results] == [True, True, True, False]

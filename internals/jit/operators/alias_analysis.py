@@ -50,7 +50,8 @@ SAME_AS_INPUT = frozenset({"prim::unchecked_cast", "prim::profile", "prim::Guard
 # Their schemas promise new memory, but what they return may be what they got, or a view of it.
 PASS_ON = frozenset({
     "aten::type_as", "aten::dropout", "aten::conj_physical", "aten::sum_to_size", "aten::_grad_sum_to_size",
-    "aten::broadcast_tensors", "aten::einsum",
+    "aten::broadcast_tensors", "aten::einsum", "aten::atleast_1d", "aten::atleast_2d", "aten::atleast_3d", "aten::meshgrid",
+    "aten::cartesian_prod",
 })  # fmt: skip
 CHUNKS = frozenset({"prim::ConstantChunk", "prim::BroadcastingChunk"})
 SUBGRAPHS = frozenset(
