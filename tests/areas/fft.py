@@ -104,7 +104,7 @@ RECIPES = {
 
 
 def _wider_out(v: dict[str, Any]) -> bool:
-    return "out" in v and v["out"].values.dtype.itemsize > 8 and v["self"].values.dtype not in ("float64", "complex128")
+    return "out" in v and v["out"].values.real.itemsize == 8 and v["self"].values.dtype not in ("float64", "complex128")
 
 
 def _other_out(v: dict[str, Any]) -> bool:
@@ -117,15 +117,17 @@ def _unfinite(v: dict[str, Any]) -> bool:
 
 KNOWN = [
     ("_?fft_.*|i?stft", lambda v: "self" in v and _unfinite(v), "infinities minus infinities in another order"),
+    ("fft_ihfft[2n]", lambda v: "out" in v and len(v["dim"] or [1]) == 1, "PyTorch resizes the result, not out="),
     (
-        "fft_ihfft[2n]",
-        lambda v: "out" in v and len(v["dim"] or [1]) == 1,
-        "PyTorch resizes the result to the size of out=, not the other way round",
+        "fft_(?!.*(freq|shift)).*",
+        _wider_out,
+        "computed in single precision, by another library, and compared in double",
     ),
-    ("fft_.*", _wider_out, "computed in single precision, by another library, and compared in double"),
+    ("fft_ih?fft[2n]?", _other_out, "PyTorch conjugates some results straight into out=, which then needs their dtype"),
+    ("_fft_r2c|_fft_c2c|_fft_c2r", _other_out, "the leaves of PyTorch copy to any out=, without a question"),
     (
-        "_fft_r2c|_fft_c2c|_fft_c2r",
-        lambda v: _other_out(v),
-        "the leaves of PyTorch copy to any `out`, without a question",
+        "fft_r?fftfreq",
+        lambda v: "out" in v and v["out"].values.size,
+        "PyTorch keeps the shape of an out= of as many elements",
     ),
 ]

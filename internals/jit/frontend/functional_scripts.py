@@ -18,6 +18,7 @@ from . import functional_sources_losses as losses
 from . import functional_sources_pooling as pooling
 from . import functional_sources_rare as rare
 from . import functional_sources_signal as signal
+from . import functional_sources_statistics as statistics
 
 if TYPE_CHECKING:
     from internals.jit.script_function import ScriptFunction
@@ -48,7 +49,22 @@ def boolean_dispatch(obj: Any) -> dict[str, Any] | None:
         if obj is getattr(functional, name):
             both = {"if_true": getattr(pooling, f"{name}_with_indices"), "if_false": getattr(pooling, name)}
             return {**flag, "index": 2, **both}
+    for at, name in ((2, "unique"), (1, "unique_consecutive")):
+        if obj is getattr(internals, name):
+            return _by_two_flags(at, *[getattr(statistics, name + suffix) for suffix in _UNIQUE])
     return None
+
+
+def _by_two_flags(at: int, plain: Any, with_inverse: Any, with_counts: Any, with_both: Any) -> dict[str, Any]:
+    """The choice by `return_inverse`, an argument at place `at`, of a choice by `return_counts`, the one after it."""
+    counts = {"index": at + 1, "arg_name": "return_counts", "default": False}
+    return {
+        "index": at,
+        "arg_name": "return_inverse",
+        "default": False,
+        "if_true": {**counts, "if_true": with_both, "if_false": with_inverse},
+        "if_false": {**counts, "if_true": with_counts, "if_false": plain},
+    }
 
 
 @cache
@@ -58,4 +74,7 @@ def _sources() -> dict[Any, Any]:
         for name, value in vars(sources).items():
             if getattr(value, "__module__", "") == sources.__name__ and hasattr(functional, name):
                 found[getattr(functional, name)] = value
-    return {**found, internals.stft: signal.stft}  # type: ignore[attr-defined]
+    return {**found, internals.stft: signal.stft, internals.cdist: statistics.cdist}
+
+
+_UNIQUE = ("", "_with_inverse", "_with_counts", "_with_both")
