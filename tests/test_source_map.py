@@ -301,7 +301,7 @@ def test_an_operator_tells_its_lines() -> None:
     )
     yaml_lines = (ROOT / place.operator.declaration.file).read_text().splitlines()
     assert yaml_lines[place.operator.declaration.line - 1].startswith("- func: mul.Tensor(")
-    assert place.operator.derivative.text == ("self: grad * other", "other: grad * self")
+    assert place.operator.derivative.text == ("self: grad * conj(other)", "other: grad * conj(self)")
     assert "tools/autograd/derivatives.yaml" in [named.path for named in place.today]
 
 

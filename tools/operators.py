@@ -1,7 +1,8 @@
 """`python -m tools.operators` writes docs/operators.md: which of PyTorch's operators are here.
 
-`--names` first reads the names from the `native_functions.yaml` of the installed PyTorch into
-`internals/aten/pytorch_names.txt`; `--check` writes nothing and exits 1 when the page is stale.
+`--names` first asks the installed PyTorch for the names in its `native_functions.yaml` (`internals/aten/pytorch_names.txt`) and for
+the order of their overloads (`internals/jit/operators/overload_order.txt`). `--check` writes nothing and exits 1 when the page is
+stale.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ import yaml
 import internals
 from codegen.model import NAMESPACES, NativeFunction, load
 from internals.aten import pytorch_names
+from internals.jit.operators import overload_order
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / pytorch_names.PAGE
 HEAD = "# The names in PyTorch's native_functions.yaml, and where Python finds each. Written by `python -m tools.operators --names`."
+ORDERS_HEAD = "# The overloads of PyTorch's operators, in the order in which they are tried. Written by `python -m tools.operators --names`."
 FAMILIES = {  # operators of PyTorch that are about something this project does not have
     "Sparse and nested tensors": ("sparse", "nested", "coalesce", "crow_", "ccol_", "col_indices", "row_indices", "csr", "csc", "bsr",
                                   "jagged", "padded", "hspmm", "sspaddmm", "smm", "_nnz", "indices_copy", "values_copy", "spmm"),
@@ -57,6 +60,7 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     if options.names:
         write(pytorch_names.LIST, names_of_pytorch())
+        write(overload_order.LIST, overloads_of_pytorch())
         pytorch_names.names.cache_clear()
     text = page()
     if options.check:
@@ -168,6 +172,15 @@ def names_of_pytorch() -> str:
         if "method" in variants:
             found.add("Tensor")
     return "\n".join([HEAD, *(" ".join([name, *sorted(places[name])]) for name in sorted(places))]) + "\n"
+
+
+def overloads_of_pytorch() -> str:
+    """The text of overload_order.txt: names with several overloads, in the order in which PyTorch's compiler tries these."""
+    import torch
+
+    names = sorted({s.name for s in torch._C._jit_get_all_schemas() if s.name.startswith(("aten::", "prim::"))})
+    rows = {name: [s.overload_name or "-" for s in torch._C._jit_get_schemas_for_operator(name)] for name in names}
+    return "\n".join([ORDERS_HEAD, *(" ".join([name, *row]) for name, row in rows.items() if len(row) > 1)]) + "\n"
 
 
 def write(path: Path, text: str) -> None:

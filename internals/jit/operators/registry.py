@@ -33,7 +33,7 @@ from internals.jit.schema import FunctionSchema
 from internals.jit.schema_parser import parse_schema
 from internals.jit.type_variables import evaluate, match_type_variables
 
-from .overload_order import OVERLOAD_ORDER
+from .overload_order import overload_order
 
 Function = Callable[..., Any]
 F = TypeVar("F", bound=Function)
@@ -76,6 +76,7 @@ class _Registry:
 
     def __init__(self) -> None:
         self.jit_only: dict[str, list[Operator]] = {}
+        self.orders = overload_order()
         self.by_symbol: dict[str, list[Operator]] = {}
         self.matched: dict[tuple[str, tuple[Type, ...]], Operator | None] = {}
         self.seen: tuple[int, OperatorHandle | None] = (0, None)
@@ -107,8 +108,9 @@ class _Registry:
             self.by_symbol.setdefault(operator.name.partition(".")[0], []).append(operator)
         for symbol, found in self.jit_only.items():
             self.by_symbol.setdefault(symbol, []).extend(found)
-        for symbol, order in OVERLOAD_ORDER.items():
-            _sort(self.by_symbol.get(symbol, []), order.split())
+        for symbol, order in self.orders.items():
+            if symbol in self.by_symbol:
+                _sort(self.by_symbol[symbol], order)
         self.matched.clear()
         self.seen = now
 
