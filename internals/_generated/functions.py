@@ -414,9 +414,9 @@ def _linalg_solve_ex(*args, **kwargs):
     """aten::_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor LU, Tensor pivots, Tensor info)"""
     return _parse__linalg_solve_ex(args, kwargs)
 
-_parse_triangular_solve = PythonArgParser('triangular_solve', [(ops.triangular_solve_op, ops.triangular_solve), (ops.triangular_solve_X_op, ops.triangular_solve_X)], False)
+_parse_triangular_solve = PythonArgParser('triangular_solve', [(ops.triangular_solve_op, ops.triangular_solve, ops.triangular_solve_X_op, ops.triangular_solve_X)], False)
 def triangular_solve(*args, **kwargs):
-    """aten::triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)\naten::triangular_solve.X(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False, *, Tensor(a!) X, Tensor(b!) M) -> (Tensor(a!) solution, Tensor(b!) cloned_coefficient)"""
+    """aten::triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)"""
     return _parse_triangular_solve(args, kwargs)
 
 _parse_matrix_power = PythonArgParser('matrix_power', [(ops.matrix_power_op, ops.matrix_power, ops.matrix_power_out_op, ops.matrix_power_out)], False)

@@ -1502,11 +1502,11 @@ def triangular_solve(self, A, upper, transpose, unitriangular, _table=triangular
         return triangular_solve_op(self, A, upper, transpose, unitriangular)
     return _table[self._geometry.keys | A._geometry.keys](self, A, upper, transpose, unitriangular)
 
-triangular_solve_X_op = define('triangular_solve.X(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False, *, Tensor(a!) X, Tensor(b!) M) -> (Tensor(a!) solution, Tensor(b!) cloned_coefficient)', CPU='linalg.triangular.triangular_solve_X', Autograd='autograd.manual.out_variant')
-def triangular_solve_X(self, A, upper, transpose, unitriangular, X, M, _table=triangular_solve_X_op.table):
+triangular_solve_X_op = define('triangular_solve.X(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False, *, Tensor(a!) solution, Tensor(b!) cloned_coefficient) -> (Tensor(a!) solution, Tensor(b!) cloned_coefficient)', CPU='_generated.variants.triangular_solve_X', Autograd='autograd.manual.out_variant')
+def triangular_solve_X(self, A, upper, transpose, unitriangular, solution, cloned_coefficient, _table=triangular_solve_X_op.table):
     if hot.off:
-        return triangular_solve_X_op(self, A, upper, transpose, unitriangular, X, M)
-    return _table[self._geometry.keys | A._geometry.keys | X._geometry.keys | M._geometry.keys](self, A, upper, transpose, unitriangular, X, M)
+        return triangular_solve_X_op(self, A, upper, transpose, unitriangular, solution, cloned_coefficient)
+    return _table[self._geometry.keys | A._geometry.keys | solution._geometry.keys | cloned_coefficient._geometry.keys](self, A, upper, transpose, unitriangular, solution, cloned_coefficient)
 
 linalg_matrix_power_op = define('linalg_matrix_power(Tensor self, int n) -> Tensor', CompositeImplicitAutograd='linalg.powers.linalg_matrix_power')
 def linalg_matrix_power(self, n, _table=linalg_matrix_power_op.table):

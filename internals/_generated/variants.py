@@ -325,6 +325,9 @@ def linalg_tensorsolve_out(self, other, dims, out):
 def linalg_solve_triangular_out(self, B, upper, left, unitriangular, out):
     return write_exact_out(out, linalg_triangular.linalg_solve_triangular(self, B, upper, left, unitriangular))
 
+def triangular_solve_X(self, A, upper, transpose, unitriangular, solution, cloned_coefficient):
+    return write_exact_outs((solution, cloned_coefficient), linalg_triangular.triangular_solve(self, A, upper, transpose, unitriangular))
+
 def linalg_matrix_power_out(self, n, out):
     return write_exact_out(out, ops.linalg_matrix_power(self, n))
 

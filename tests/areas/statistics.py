@@ -185,3 +185,7 @@ NOT_CALLED = {
 }
 
 GRADIENTS_KNOWN = [("_pdist_forward", lambda v: not v["self"].values.size, "PyTorch crashes")]
+
+NOT_SCRIPTED = dict.fromkeys(
+    ["gradient.scalarrayint", "gradient.scalarrayarray"], "a list of floats is no list of numbers there, in PyTorch neither"
+)

@@ -35,7 +35,7 @@ MATH = (
 MODULES = (
     (functions, ""), (nn_functions, ""), (linalg_functions, "linalg_"), (fft_functions, "fft_"), (special_functions, "special_"),
 )  # fmt: skip
-COMPILED = {"stft"}  # in Python there, too: it is more than the operator of this name
+COMPILED = {"stft", "cdist", "unique_consecutive"}  # in Python there, too: they are more than the operators of these names
 CMATH = ("isnan", "isfinite", "isinf", "log", "log10", "sqrt", "exp", "sin", "tan", "cos", "asin", "acos", "atan", "sinh", "cosh",
          "tanh", "asinh", "acosh", "atanh")  # fmt: skip
 

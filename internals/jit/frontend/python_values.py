@@ -172,6 +172,8 @@ class BooleanDispatch(SugaredValue):
             raise error(where, problem)
         chosen = self.dispatch["default"] if flag is None else constant_of(flag)
         function = self.dispatch["if_true" if chosen else "if_false"]
+        if isinstance(function, dict):  # by a second flag
+            return BooleanDispatch(function).call(where, c, args, kwargs, n_binders)
         return to_sugared_value(function, c, where).call(where, c, args, kwargs, n_binders)
 
 
