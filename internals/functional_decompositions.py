@@ -1,7 +1,8 @@
-"""`lu`, and what is no longer there: `lstsq`, `symeig`, `eig`, `solve`, `matrix_rank` (`torch/functional.py`, `torch/_linalg_utils.py`).
+"""`lu`, and what is no longer there: `lstsq`, `symeig`, `eig`, `solve`, `matrix_rank` (`torch/functional.py`,
+`torch/_linalg_utils.py`).
 
-PyTorch removed five functions of linear algebra whose successors in `linalg` take their arguments in another order or give something
-else. The names are kept so that the error can say so.
+PyTorch removed five functions of linear algebra whose successors in `linalg` take their arguments in another order or give
+something else. The names are kept so that the error can say so.
 
 How the real one differs: the errors show more of the code to write instead.
 """
@@ -54,11 +55,14 @@ symeig = _removed(
 )
 eig = _removed(
     "eig",
-    "`torch.linalg.eig` returns complex tensors of dtype `cfloat` or `cdouble` rather than real tensors mimicking complex tensors.",
+    "`torch.linalg.eig` returns complex tensors of dtype `cfloat` or `cdouble` rather than real tensors mimicking complex "
+    "tensors.",
 )
 solve = _removed(
     "solve",
     "`torch.solve` is deprecated in favor of `torch.linalg.solve`. `torch.linalg.solve` has its arguments reversed and does not "
     "return the LU factorization.",
 )
-matrix_rank = _removed("matrix_rank", "Please use the `torch.linalg.matrix_rank` function instead, with `hermitian` for `symmetric`.")
+matrix_rank = _removed(
+    "matrix_rank", "Please use the `torch.linalg.matrix_rank` function instead, with `hermitian` for `symmetric`."
+)

@@ -1,8 +1,8 @@
 """Singular values of a matrix that has nearly a low rank: `svd_lowrank`, `pca_lowrank` (`torch/_lowrank.py`).
 
-A few random combinations of the columns of A nearly span what all of them do. So A is projected on those, and what is left, a few
-rows, is decomposed. Every round of `niter` multiplies by A Aᴴ, which brings out the large singular values. Halko, Martinsson and
-Tropp, "Finding structure with randomness", 2009.
+A few random combinations of the columns of A nearly span what all of them do. So A is projected on those, and what is left,
+a few rows, is decomposed. Every round of `niter` multiplies by A Aᴴ, which brings out the large singular values. Halko,
+Martinsson and Tropp, "Finding structure with randomness", 2009.
 
 How the real one differs: it takes sparse matrices, which is what it is good for.
 """

@@ -1,5 +1,6 @@
-"""Gradients of decompositions, of functions that do not depend on the signs and phases of their vectors: by differences, of the
-first and the second order, of real and complex matrices; and beside PyTorch."""
+"""Gradients of decompositions, of functions that do not depend on the signs and phases of their vectors: by differences, of
+the first and the second order, of real and complex matrices; and beside PyTorch.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +23,15 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
     "cholesky": (lambda a: L.cholesky(positive(a)), (2, 2, 2)),
     "cholesky, upper": (lambda a: L.cholesky(positive(a), upper=True), (3, 3)),
     "cholesky_solve": (lambda a: internals.cholesky_solve(a, L.cholesky(positive(a))), (3, 3)),
-    "cholesky_solve, upper, batches": (lambda a: internals.cholesky_solve(a[0], L.cholesky(positive(a), upper=True), True), (2, 2, 2)),
+    "cholesky_solve, upper, batches": (
+        lambda a: internals.cholesky_solve(a[0], L.cholesky(positive(a), upper=True), True),
+        (2, 2, 2),
+    ),
     "cholesky_inverse": (lambda a: internals.cholesky_inverse(L.cholesky(positive(a))), (3, 3)),
-    "cholesky_inverse, upper": (lambda a: internals.cholesky_inverse(L.cholesky(positive(a), upper=True), True), (3, 3)),
+    "cholesky_inverse, upper": (
+        lambda a: internals.cholesky_inverse(L.cholesky(positive(a), upper=True), True),
+        (3, 3),
+    ),
     "qr": (lambda a: L.qr(a), (3, 3)),
     "qr, tall": (lambda a: L.qr(a), (2, 3, 2)),
     "qr, wide": (lambda a: L.qr(a), (2, 3)),

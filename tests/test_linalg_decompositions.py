@@ -244,7 +244,11 @@ def test_results_like_pytorch(text: str) -> None:
     check(expression(text), rtol=1e-4, atol=1e-5)
     if "out=" in text:
         return
-    code = compile(f"[tuple(t.stride()) for t in (lambda r: r if isinstance(r, (tuple, list)) else (r,))({text})]", "<case>", "eval")
+    code = compile(
+        f"[tuple(t.stride()) for t in (lambda r: r if isinstance(r, (tuple, list)) else (r,))({text})]",
+        "<case>",
+        "eval",
+    )
     check(lambda T, x: eval(code, {"T": T, "x": x}))
 
 
@@ -262,9 +266,19 @@ def test_removed_functions_say_so(text: str) -> None:
             eval(f"lib.{text}", {"lib": lib, "x": lib.ones(2, 2)})
 
 
+def test_older_names_say_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("internals.aten.native.linalg.deprecation._said", set())
+    with pytest.warns(UserWarning, match="torch.qr is deprecated in favor of torch.linalg.qr") as said:
+        internals.qr(random(2, 2))
+        internals.qr(random(2, 2))
+    assert len(said) == 1
+
+
 def test_the_error_of_a_matrix_that_has_no_decomposition() -> None:
     assert issubclass(LinAlgError, RuntimeError)
-    with pytest.raises(LinAlgError, match=r"linalg.cholesky: \(Batch element 1\): .*minor of order 2 is not positive-definite"):
+    with pytest.raises(
+        LinAlgError, match=r"linalg.cholesky: \(Batch element 1\): .*minor of order 2 is not positive-definite"
+    ):
         L.cholesky(internals.tensor([[[1.0, 0.0], [0.0, 1.0]], [[1.0, 2.0], [2.0, 1.0]]]))
     with pytest.raises(RuntimeError, match="infs or NaNs"):
         L.eigvals(internals.full((2, 2), float("nan")))  # PyTorch can crash
@@ -283,6 +297,8 @@ def test_a_matrix_of_low_rank(sizes: tuple[int, ...], dtype: str) -> None:
     close(internals.pca_lowrank(a)[1][..., :3], L.svdvals(a - a.mean(-2, True))[..., :3])
 
 
-@pytest.mark.parametrize("text", ["pca_lowrank(x(4, 3), q=4)", "pca_lowrank(x(4, 3), niter=-1)", "svd_lowrank(x(4, 3, dtype='int64'))"])
+@pytest.mark.parametrize(
+    "text", ["pca_lowrank(x(4, 3), q=4)", "pca_lowrank(x(4, 3), niter=-1)", "svd_lowrank(x(4, 3, dtype='int64'))"]
+)
 def test_low_rank_refuses_like_pytorch(text: str) -> None:
     check(expression(f"T.{text}"))

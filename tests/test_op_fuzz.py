@@ -116,7 +116,6 @@ KNOWN: list[tuple[str, Condition, str]] = [
     ("full", lambda v: v["fill_value"] == -1.5, "PyTorch refuses negative fractions for uint8"),
     ("arange", lambda v: "out" in v and v["out"].values.size > 0, "PyTorch keeps the shape of an `out` of as many elements"),
     ("view", lambda v: "dtype" in v and empty(v), "PyTorch's strides of some tensors without elements are 0"),
-    ("nuclear_norm", unfinite, "the error for NaN is of another type"),
     ("logsumexp", lambda v: v["dim"] == [], "an empty `dim` means all dimensions here; in PyTorch it fails"),
     ("std|var", lambda v: isinstance(v.get("correction"), complex), "the error is of another type"),
     (".*", lambda v: half(v) and some(lambda t: t.values.dtype.kind == "c")(v), "complex32 does not exist here"),

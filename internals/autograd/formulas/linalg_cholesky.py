@@ -1,7 +1,7 @@
 """The gradient of the Cholesky decomposition, and of what is solved with it (`torch/csrc/autograd/FunctionsManual.cpp`).
 
-A = L Lᴴ. When A changes by dA, L changes by L Φ(L⁻¹ dA L⁻ᴴ), where Φ takes the lower triangle and half of the diagonal. Going
-back, Φ is applied to Lᴴ gL, and the result to the same two triangular systems.
+A = L Lᴴ. When A changes by dA, L changes by L Φ(L⁻¹ dA L⁻ᴴ), where Φ takes the lower triangle and half of the diagonal.
+Going back, Φ is applied to Lᴴ gL, and the result to the same two triangular systems.
 
 How the real one differs: it says the same, in place where no second derivative is asked for.
 """

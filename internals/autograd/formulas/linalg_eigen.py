@@ -1,8 +1,8 @@
 """The gradients of eigenvalues and eigenvectors (`torch/csrc/autograd/FunctionsManual.cpp`: `linalg_eig_backward`).
 
-A V = V diag(L). When A changes by dA, the diagonal of V⁻¹ dA V is what the eigenvalues change by; what is beside the diagonal,
-divided by the differences of the eigenvalues, is how much of each eigenvector is mixed into which other. Eigenvectors have length
-1, and of complex ones the phase is open: a loss must not depend on it.
+A V = V diag(L). When A changes by dA, the diagonal of V⁻¹ dA V is what the eigenvalues change by; what is beside the
+diagonal, divided by the differences of the eigenvalues, is how much of each eigenvector is mixed into which other.
+Eigenvectors have length 1, and of complex ones the phase is open: a loss must not depend on it.
 
 How the real one differs: it says the same.
 """
@@ -51,6 +51,6 @@ def _check_phase(along: Any, is_hermitian: bool) -> None:
     if not allclose(phases, zeros_like(phases), rtol=1e-2, atol=1e-2):
         name = "eigh" if is_hermitian else "eig"
         raise RuntimeError(
-            f"linalg_{name}_backward: The eigenvectors in the complex case are specified up to multiplication by e^{{i phi}}. The "
-            "specified loss function depends on this quantity, so it is ill-defined."
+            f"linalg_{name}_backward: The eigenvectors in the complex case are specified up to multiplication by e^{{i phi}}. "
+            "The specified loss function depends on this quantity, so it is ill-defined."
         )

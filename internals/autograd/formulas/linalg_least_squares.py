@@ -1,7 +1,7 @@
 """The gradients of the pseudo-inverse and of least squares (`torch/csrc/autograd/FunctionsManual.cpp`: `pinv_backward`).
 
-As long as A keeps its rank, the pseudo-inverse A⁺ is smooth. When A changes by dA, A⁺ changes by -A⁺ dA A⁺, as an inverse would, and
-besides by what happens outside of the columns and of the rows of A. The least squares solution is A⁺ B.
+As long as A keeps its rank, the pseudo-inverse A⁺ is smooth. When A changes by dA, A⁺ changes by -A⁺ dA A⁺, as an inverse
+would, and besides by what happens outside of the columns and of the rows of A. The least squares solution is A⁺ B.
 
 How the real one differs: it says the same.
 """

@@ -1,8 +1,9 @@
 """The gradients of the LU decomposition, and of what is solved with it (`torch/csrc/autograd/FunctionsManual.cpp`).
 
-A = P L U. Of what arrives at L and U, L below the diagonal and U from the diagonal on, one matrix is made, in the middle: the lower
-triangle of Lᴴ gL, the upper one of gU Uᴴ. Then L⁻ᴴ comes before it and U⁻ᴴ behind. The rows of a tall A that are left over are L₂ U,
-the columns of a wide one are L U₂; each has a gradient of its own, and one for the factor that it shares.
+A = P L U. Of what arrives at L and U, L below the diagonal and U from the diagonal on, one matrix is made, in the middle:
+the lower triangle of Lᴴ gL, the upper one of gU Uᴴ. Then L⁻ᴴ comes before it and U⁻ᴴ behind. The rows of a tall A that are
+left over are L₂ U, the columns of a wide one are L U₂; each has a gradient of its own, and one for the factor that it
+shares.
 
 How the real one differs: it says the same.
 """

@@ -1,11 +1,11 @@
 """The gradients of the QR decomposition and of products of reflections (`torch/csrc/autograd/FunctionsManual.cpp`).
 
-A = Q R. What gradient arrives at Q along its own columns, and what arrives at R, meet in one small matrix, of which a triangle
-counts; what arrives at Q from outside of them is only multiplied by R⁻ᴴ. Of a wide A the left square part is decomposed, and the
-rest of R is Qᴴ times the rest of A.
+A = Q R. What gradient arrives at Q along its own columns, and what arrives at R, meet in one small matrix, of which a
+triangle counts; what arrives at Q from outside of them is only multiplied by R⁻ᴴ. Of a wide A the left square part is
+decomposed, and the rest of R is Qᴴ times the rest of A.
 
-How the real one differs: for a product of reflections it walks forward only, with the inverse of each; here what the product was
-before each of them is kept.
+How the real one differs: for a product of reflections it walks forward only, with the inverse of each; here what the product
+was before each of them is kept.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def linalg_qr_backward(gQ: Any, gR: Any, Q: Any, R: Any, mode: str) -> Any:
     """The gradient of A. Raises RuntimeError for mode "r", and for "complete" if that completed Q by arbitrary columns."""
     if mode == "r":
         raise RuntimeError(
-            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, mode='reduced') "
-            "if you are going to require differentiation through linalg.qr."
+            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use "
+            "linalg.qr(A, mode='reduced') if you are going to require differentiation through linalg.qr."
         )
     m, n = Q.shape[-2], R.shape[-1]
     if mode == "complete" and m > n:
@@ -69,7 +69,14 @@ def householder_product_backward(grad: Any, result: Any, input: Any, tau: Any) -
 
 
 def ormqr_backward(
-    grad: Any, result: Any, input: Any, tau: Any, other: Any, left: bool, transpose: bool, wanted: tuple[bool, bool, bool]
+    grad: Any,
+    result: Any,
+    input: Any,
+    tau: Any,
+    other: Any,
+    left: bool,
+    transpose: bool,
+    wanted: tuple[bool, bool, bool],
 ) -> tuple[Any, Any, Any]:
     """The gradients of the vectors, of the factors, and of what the reflections are applied to. C Q is (Qᴴ Cᴴ)ᴴ."""
     if left:

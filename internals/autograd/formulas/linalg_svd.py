@@ -2,8 +2,8 @@
 
 A = U diag(S) Vh. When A changes by dA, the diagonal of Uᴴ dA V is what the singular values change by; what is beside the
 diagonal turns the columns of U and the rows of Vh into each other, and for that the squares of the singular values are
-divided by their differences. So S has a gradient everywhere, U diag(dS) Vh; U and Vh have one where no two singular values are
-equal. Vectors of a complex matrix are only known up to a phase, one for u and v together: a loss must not depend on it.
+divided by their differences. So S has a gradient everywhere, U diag(dS) Vh; U and Vh have one where no two singular values
+are equal. Vectors of a complex matrix are only known up to a phase, one for u and v together: a loss must not depend on it.
 
 How the real one differs: it says the same.
 """
@@ -62,8 +62,8 @@ def _check_phase(around_U: Any, around_V: Any) -> None:
     total = sum(t.detach().diagonal(0, -2, -1).imag for t in (around_U, around_V) if t is not None)
     if not allclose(total, zeros_like(total), rtol=1e-2, atol=1e-2):
         raise RuntimeError(
-            "svd_backward: The singular vectors in the complex case are specified up to multiplication by e^{i phi}. The specified "
-            "loss function depends on this phase term, making it ill-defined."
+            "svd_backward: The singular vectors in the complex case are specified up to multiplication by e^{i phi}. "
+            "The specified loss function depends on this phase term, making it ill-defined."
         )
 
 

@@ -2,13 +2,15 @@
 
 What all share: `checks` (what is refused, and how), `batches` (a LAPACK routine for every matrix of a batch).
 
-Decompositions: `cholesky`, `qr`, `svd`, `eigen`, `lu`, `ldl`; with their help `least_squares`, and `pseudo_inverse` (`pinv`,
-`matrix_rank`, `cond`).
+Decompositions: `cholesky`, `qr` (and the `reflections` it is made of), `svd`, `eigen`, `lu` and `ldl`. With their help:
+`lu_solve`, `least_squares`, `pseudo_inverse`, `rank`, and `condition`, the condition number.
 
-Without a decomposition as their result: `factors` (P A = L U as a means), which `determinants`, `inverse` and `solving` (with
-`systems`, what is asked of both sides) start from; `triangular` systems; `matrix_norms`; `powers` and the `exponential`.
+Without a decomposition as their result: `factors` (P A = L U as a means), which `determinants`, `inverse` and `solving`
+(with `systems`, what is asked of both sides) start from; `triangular` systems; `matrix_norms`; `powers` and the
+`exponential`.
 
-Products: `chains` of matrices, `tensor_products`, `outer`, `cross`; and `diagonals` (`trace`). `errors` is what LAPACK reports.
+Products: `chains` of matrices, `tensor_products`, `outer`, `cross`; and `diagonals` (`trace`). `errors` is what LAPACK
+reports, `deprecation` what older names say.
 
 How the real one differs: it is one file of 4,000 lines in front of another of kernels; CUDA has a third.
 """

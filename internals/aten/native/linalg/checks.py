@@ -58,7 +58,9 @@ def solver(name: str, b: Any, A: Any) -> None:
     (m, n), (rows, columns) = A.shape[-2:], b.shape[-2:]
     if A.dtype is not b.dtype:
         of_b, of_A = SCALAR_TYPE_NAME[b.dtype], SCALAR_TYPE_NAME[A.dtype]
-        raise RuntimeError(f"Expected b and A to have the same dtype, but found b of type {of_b} and A of type {of_A} instead.")
+        raise RuntimeError(
+            f"Expected b and A to have the same dtype, but found b of type {of_b} and A of type {of_A} instead."
+        )
     if m != n:
         raise RuntimeError(f"A must be batches of square matrices, but they are {m} by {n} matrices")
     if m != rows:

@@ -1,8 +1,8 @@
 """The Cholesky decomposition, A = L Lᴴ, and what is solved with it (`aten/src/ATen/native/BatchLinearAlgebra.cpp`).
 
 A is Hermitian and positive-definite, L lower triangular with a positive diagonal. Only the lower triangle of A is read (with
-`upper` only the upper one, and the factor is Lᴴ). That A was not positive-definite is noticed on the way, at a pivot that is not
-positive; which one, LAPACK says in `info`.
+`upper` only the upper one, and the factor is Lᴴ). That A was not positive-definite is noticed on the way, at a pivot that is
+not positive; which one, LAPACK says in `info`.
 
 How the real one differs: it says the same.
 """
@@ -21,6 +21,7 @@ from internals.core.tensor_impl import array, empty_contiguous
 
 from . import checks
 from .batches import broadcast_batch, column_major, each, routine, zeros
+from .deprecation import deprecated
 from .errors import check_errors as raise_for
 
 
@@ -46,6 +47,7 @@ def linalg_cholesky(self: Any, upper: bool = False) -> Any:
 
 def cholesky(self: Any, upper: bool = False) -> Any:
     """The older `linalg.cholesky`. Raises as that."""
+    deprecated("cholesky", "linalg.cholesky")
     if not self.numel():
         return empty_contiguous(self.shape, self.dtype)
     checks.square("cholesky", self)

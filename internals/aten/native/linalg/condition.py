@@ -1,9 +1,10 @@
 """The condition number, `linalg.cond` (`aten/src/ATen/native/BatchLinearAlgebra.cpp`: `linalg_cond`).
 
-How much an error in B can grow in the X of A X = B: the norm of A times that of its inverse. In the 2-norm those are the largest
-singular value, and one over the smallest. A singular matrix has an infinite one.
+How much an error in B can grow in the X of A X = B: the norm of A times that of its inverse. In the 2-norm those are the
+largest singular value, and one over the smallest. A singular matrix has an infinite one.
 
-How the real one differs: it overwrites the inverse where a matrix is singular, and so in some norms it cannot be differentiated.
+How the real one differs: it overwrites the inverse where a matrix is singular, and so in some norms it cannot be
+differentiated.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The LDL decomposition of symmetric matrices, A = L D Lᵀ (`aten/src/ATen/native/BatchLinearAlgebra.cpp`).
 
-Cholesky's for matrices that need not be positive: L has ones on its diagonal, D is diagonal but for some 2 by 2 blocks, which the
-sign of the pivots marks. With `hermitian` it is A = L D Lᴴ, which for a real matrix is the same. Only the lower triangle is read.
+Cholesky's for matrices that need not be positive: L has ones on its diagonal, D is diagonal but for some 2 by 2 blocks,
+which the sign of the pivots marks. With `hermitian` it is A = L D Lᴴ, which for a real matrix is the same. Only the lower
+triangle is read.
 
 How the real one differs: it says the same. There is no derivative there either.
 """
@@ -65,7 +66,8 @@ def linalg_ldl_solve(LD: Any, pivots: Any, B: Any, hermitian: bool = False) -> A
         raise RuntimeError(f"{name}: Expected B to have at least 2 dimensions, but it has {B.dim()} dimensions instead")
     if LD.shape[:-1] != pivots.shape:
         raise RuntimeError(
-            f"{name}: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape {list(pivots.shape)} instead"
+            f"{name}: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
+            f"{list(pivots.shape)} instead"
         )
     if pivots.is_floating_point() or pivots.is_complex() or pivots.dtype is dt.bool_:
         raise RuntimeError(f"{name}: Expected pivots to be integers. Got {SCALAR_TYPE_NAME[pivots.dtype]}")

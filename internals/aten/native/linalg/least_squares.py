@@ -1,8 +1,9 @@
 """Least squares, `linalg.lstsq` (`aten/src/ATen/native/BatchLinearAlgebra.cpp`: `linalg_lstsq_out_info`).
 
-Of all X the one with the smallest |A X - B|, and if there are several the smallest of those. LAPACK has four routines for it:
-`gels` (QR, A of full rank), `gelsy` (QR with pivots, which finds the rank), `gelsd` and `gelss` (singular values). Each leaves X in
-the first rows of B's memory; the rows below, if there are any, are what A cannot reach: their squares are the residuals.
+Of all X the one with the smallest |A X - B|, and if there are several the smallest of those. LAPACK has four routines for
+it: `gels` (QR, A of full rank), `gelsy` (QR with pivots, which finds the rank), `gelsd` and `gelss` (singular values). Each
+leaves X in the first rows of B's memory; the rows below, if there are any, are what A cannot reach: their squares are the
+residuals.
 
 How the real one differs: it says the same; on a GPU there is only `gels`.
 """
@@ -109,7 +110,9 @@ def _check(A: Any, B: Any) -> None:
         raise RuntimeError(f"{NAME}: other must have at least 1 dimension.")
     if A.dtype is not B.dtype:
         a, b = SCALAR_TYPE_NAME[A.dtype], SCALAR_TYPE_NAME[B.dtype]
-        raise RuntimeError(f"{NAME}: Expected input and other to have the same dtype, but got input's dtype {a} and other's dtype {b}")
+        raise RuntimeError(
+            f"{NAME}: Expected input and other to have the same dtype, but got input's dtype {a} and other's dtype {b}"
+        )
     if not 0 <= A.dim() - B.dim() <= 1:
         raise RuntimeError(
             f"{NAME}: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1"

@@ -1,8 +1,8 @@
 """The LU decomposition, A = P L U (`aten/src/ATen/native/BatchLinearAlgebra.cpp`).
 
-Gaussian elimination, remembered: U is what it leaves, an upper triangle; L, a lower triangle with ones on the diagonal, by how
-much rows were subtracted from others; P, in which order the rows were taken. LAPACK keeps L and U in one matrix, and P as a list
-of pivots: in step i row i changed places with row `pivots[i]`, counted from 1.
+Gaussian elimination, remembered: U is what it leaves, an upper triangle; L, a lower triangle with ones on the diagonal, by
+how much rows were subtracted from others; P, in which order the rows were taken. LAPACK keeps L and U in one matrix, and P
+as a list of pivots: in step i row i changed places with row `pivots[i]`, counted from 1.
 
 How the real one differs: on a GPU it can do without pivots.
 """
@@ -20,6 +20,7 @@ from internals.core.tensor_impl import array, empty_contiguous, from_array
 
 from . import checks
 from .batches import broadcast_batch, column_major, each, routine, zeros
+from .deprecation import deprecated
 from .errors import check_errors as raise_for
 
 
@@ -30,7 +31,9 @@ def linalg_lu_factor_ex(A: Any, pivot: bool = True, check_errors: bool = False) 
     NotImplementedError for dtypes that LAPACK does not know.
     """
     if A.dim() < 2:
-        raise RuntimeError(f"torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead")
+        raise RuntimeError(
+            f"torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead"
+        )
     LU, pivots, info = _factor(A, pivot)
     if check_errors:
         raise_for(array(info), "torch.linalg.lu_factor_ex", A.dim() == 2)
@@ -38,7 +41,7 @@ def linalg_lu_factor_ex(A: Any, pivot: bool = True, check_errors: bool = False) 
 
 
 def linalg_lu_factor(A: Any, pivot: bool = True) -> Any:
-    """L and U in one matrix, and the pivots. Raises as `linalg_lu_factor_ex`, and RuntimeError where U has a zero on its diagonal."""
+    """L and U in one matrix, and the pivots. Raises as `linalg_lu_factor_ex`, and RuntimeError for a zero on U's diagonal."""
     LU, pivots, info = ops.linalg_lu_factor_ex(A, pivot, False)
     ops._linalg_check_errors(info, "torch.linalg.lu_factor", A.dim() == 2)
     return named("linalg_lu_factor", ("LU", "pivots"))(LU, pivots)
@@ -46,6 +49,7 @@ def linalg_lu_factor(A: Any, pivot: bool = True) -> Any:
 
 def _lu_with_info(self: Any, pivot: bool = True, check_errors: bool = True) -> Any:
     """What `torch.lu` calls: `linalg_lu_factor_ex`, which raises nothing whatever `check_errors` says."""
+    deprecated("lu", "linalg.lu_factor / torch.linalg.lu_factor_ex")
     return named("_lu_with_info", ("LU", "pivots", "info"))(*ops.linalg_lu_factor_ex(self, pivot, False))
 
 
@@ -54,7 +58,11 @@ def linalg_lu(A: Any, pivot: bool = True) -> Any:
     if A.dim() < 2:
         raise RuntimeError(f"linalg.lu: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead")
     LU, pivots, _ = _factor(A, pivot)
-    P = from_array(_permutation(array(pivots), A.shape[-2]).astype(A.dtype.np)) if pivot else empty_contiguous((0,), A.dtype)
+    P = (
+        from_array(_permutation(array(pivots), A.shape[-2]).astype(A.dtype.np))
+        if pivot
+        else empty_contiguous((0,), A.dtype)
+    )
     return named("linalg_lu", ("P", "L", "U"))(P, *_triangles(array(LU)))
 
 
@@ -64,7 +72,9 @@ def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_piv
     Raises RuntimeError for less than two dimensions and for pivots that are not int32 or name no row.
     """
     if LU_data.dim() < 2:
-        raise RuntimeError(f"torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: {list(LU_data.shape)} instead")
+        raise RuntimeError(
+            f"torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: {list(LU_data.shape)} instead"
+        )
     if unpack_pivots and LU_pivots.dtype is not dt.int32:
         raise RuntimeError(
             "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\n"

@@ -15,6 +15,7 @@ from internals.core.tensor_impl import array
 
 from . import checks
 from .batches import broadcast_batch, column_major
+from .deprecation import deprecated
 from .factors import solve_factored
 from .systems import check_system, common_batch
 
@@ -35,7 +36,8 @@ def linalg_lu_solve(LU: Any, pivots: Any, B: Any, left: bool = True, adjoint: bo
         raise RuntimeError(f"{name}: Number of pivots per batch should be same as the dimension of the matrix")
     if LU.shape[:-1] != pivots.shape:
         raise RuntimeError(
-            f"{name}: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape {list(pivots.shape)} instead"
+            f"{name}: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
+            f"{list(pivots.shape)} instead"
         )
     batch = common_batch(LU.shape, B.shape)
     if LU.numel() and B.numel():
@@ -43,7 +45,9 @@ def linalg_lu_solve(LU: Any, pivots: Any, B: Any, left: bool = True, adjoint: bo
     p = array(pivots)
     if p.size and not 1 <= p.min() <= p.max() <= LU.shape[-1]:
         which = "smaller or equal to LU.size(-2)" if p.max() > LU.shape[-1] else "greater or equal to 1"
-        raise RuntimeError(f"Pivots given to lu_solve must all be {which}. Did you properly pass the result of lu_factor?")
+        raise RuntimeError(
+            f"Pivots given to lu_solve must all be {which}. Did you properly pass the result of lu_factor?"
+        )
     result = column_major((*batch, *B.shape[-2:]), B.dtype)
     factors, rows, b = broadcast_batch(LU, batch), broadcast_batch(pivots, batch, 1), broadcast_batch(B, batch)
     _solve(factors, rows, b, array(result), left, adjoint)
@@ -52,6 +56,7 @@ def linalg_lu_solve(LU: Any, pivots: Any, B: Any, left: bool = True, adjoint: bo
 
 def lu_solve(self: Any, LU_data: Any, LU_pivots: Any) -> Any:
     """The older `linalg.lu_solve`, B first. Raises as that."""
+    deprecated("lu_solve", "linalg.lu_solve")
     return ops.linalg_lu_solve(LU_data, LU_pivots, self, True, False)
 
 

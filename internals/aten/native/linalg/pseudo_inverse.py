@@ -1,7 +1,8 @@
 """The pseudo-inverse, `linalg.pinv` (`aten/src/ATen/native/LinearAlgebra.cpp`: `pinv`).
 
-For A = U diag(S) Vh it is V diag(1/S) Uᴴ, where the singular values that count as zero stay zero: those not larger than `atol`, or
-than `rtol` times the largest. Who names neither gets an `rtol` of the precision of the dtype times the larger side of the matrix.
+For A = U diag(S) Vh it is V diag(1/S) Uᴴ, where the singular values that count as zero stay zero: those not larger than
+`atol`, or than `rtol` times the largest. Who names neither gets an `rtol` of the precision of the dtype times the larger
+side of the matrix.
 
 How the real one differs: it is composed of operators, below autograd.
 """
@@ -53,7 +54,9 @@ def linalg_pinv_atol_rtol_tensor(self: Any, atol: Any = None, rtol: Any = None, 
     return from_array((v * inverse[..., None, :]) @ uh)
 
 
-def linalg_pinv_atol_rtol_float(self: Any, atol: float | None = None, rtol: float | None = None, hermitian: bool = False) -> Any:
+def linalg_pinv_atol_rtol_float(
+    self: Any, atol: float | None = None, rtol: float | None = None, hermitian: bool = False
+) -> Any:
     """`linalg_pinv.atol_rtol_tensor` with numbers. Raises as that."""
     return ops.linalg_pinv_atol_rtol_tensor(self, as_tensor(self, atol), as_tensor(self, rtol), hermitian)
 
@@ -82,7 +85,9 @@ def tolerances(name: str, A: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
     """Both tolerances as arrays: `rtol` is 0 by default where `atol` is positive. Raises RuntimeError for complex ones."""
     for argument, t in (("atol", atol), ("rtol", rtol)):
         if t is not None and t.is_complex():
-            raise RuntimeError(f"{name}: {argument} tensor of complex type is not supported. Got {SCALAR_TYPE_NAME[t.dtype]}")
+            raise RuntimeError(
+                f"{name}: {argument} tensor of complex type is not supported. Got {SCALAR_TYPE_NAME[t.dtype]}"
+            )
     a = np.zeros(()) if atol is None else array(atol)
     if rtol is not None:
         return a, array(rtol)

@@ -1,8 +1,8 @@
 """The QR decomposition, A = Q R (`aten/src/ATen/native/BatchLinearAlgebra.cpp`: `linalg_qr_out`).
 
-R is upper triangular, the columns of Q are orthonormal. LAPACK does it with Householder reflections: `geqrf` gives R in the upper
-triangle, and below it the vectors of the reflections, whose product is Q. To multiply them out is another routine (`reflections`),
-and is left out where only R is asked for.
+R is upper triangular, the columns of Q are orthonormal. LAPACK does it with Householder reflections: `geqrf` gives R in the
+upper triangle, and below it the vectors of the reflections, whose product is Q. To multiply them out is another routine
+(`reflections`), and is left out where only R is asked for.
 
 How the real one differs: it says the same.
 """
@@ -19,6 +19,7 @@ from internals.core.tensor_impl import array, empty_contiguous
 
 from . import checks
 from .batches import column_major, each, routine, zeros
+from .deprecation import deprecated
 from .reflections import multiply_out
 
 
@@ -30,7 +31,9 @@ def linalg_qr(A: Any, mode: str = "reduced") -> Any:
     checks.matrices("linalg.qr", A)
     checks.floating("linalg.qr", A)
     if mode not in ("reduced", "complete", "r"):
-        raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
+        raise RuntimeError(
+            f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
+        )
     checks.supported("geqrf_cpu", A)
     *batch, m, n = A.shape
     k = m if mode == "complete" else min(m, n)
@@ -48,6 +51,7 @@ def linalg_qr(A: Any, mode: str = "reduced") -> Any:
 
 def qr(self: Any, some: bool = True) -> Any:
     """The older `linalg.qr`, whose modes are `some` or not. Raises as that."""
+    deprecated("qr", "linalg.qr")
     return named("qr", ("Q", "R"))(*ops.linalg_qr(self, "reduced" if some else "complete"))
 
 

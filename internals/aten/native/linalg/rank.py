@@ -29,7 +29,9 @@ def linalg_matrix_rank_atol_rtol_tensor(input: Any, atol: Any = None, rtol: Any 
     checks.matrices(NAME, input, "input")
     for argument, t in (("atol", atol), ("rtol", rtol)):
         if t is not None and t.is_complex():
-            raise RuntimeError(f"{NAME}: {argument} tensor of complex type is not supported. Got {SCALAR_TYPE_NAME[t.dtype]}")
+            raise RuntimeError(
+                f"{NAME}: {argument} tensor of complex type is not supported. Got {SCALAR_TYPE_NAME[t.dtype]}"
+            )
     a = as_tensor(input, 0.0) if atol is None else atol
     r = _default(input, a) if rtol is None else rtol
     if not input.numel():

@@ -1,7 +1,8 @@
-"""Products of Householder reflections, `linalg.householder_product` and `ormqr` (`aten/src/ATen/native/BatchLinearAlgebra.cpp`).
+"""Products of Householder reflections, `linalg.householder_product` and `ormqr`
+(`aten/src/ATen/native/BatchLinearAlgebra.cpp`).
 
-A reflection 1 - tau v vᴴ turns a vector into another of the same length. Q = H₁ H₂ … H_k is kept as `geqrf` leaves it: vector i is
-column i below the diagonal, the 1 on the diagonal and the zeros above are left out.
+A reflection 1 - tau v vᴴ turns a vector into another of the same length. Q = H₁ H₂ … H_k is kept as `geqrf` leaves it:
+vector i is column i below the diagonal, the 1 on the diagonal and the zeros above are left out.
 
 How the real one differs: it says the same.
 """
@@ -88,7 +89,9 @@ def _check_ormqr(input: Any, tau: Any, other: Any, left: bool) -> None:
         )
     if other.shape[:-2] != input.shape[:-2]:
         batch = list(other.shape[:-2])
-        raise RuntimeError(f"{name}: Expected batch dimensions of other to be equal to input.shape[:-2], but got {batch}")
+        raise RuntimeError(
+            f"{name}: Expected batch dimensions of other to be equal to input.shape[:-2], but got {batch}"
+        )
     if other.dtype is not input.dtype:
         raise RuntimeError(
             f"{name}: Expected input and other to have the same dtype, but input has dtype{SCALAR_TYPE_NAME[input.dtype]} "

@@ -37,7 +37,9 @@ def linalg_svdvals(A: Any, driver: str | None = None) -> Any:
 def svd(self: Any, some: bool = True, compute_uv: bool = True) -> Any:
     """U, S and V, in the older interface; without `compute_uv` U and V are square, and zero. Raises as `_linalg_svd`."""
     if self.dim() < 2:
-        raise RuntimeError(f"linalg.svd: input should have at least 2 dimensions, but has {self.dim()} dimensions instead")
+        raise RuntimeError(
+            f"linalg.svd: input should have at least 2 dimensions, but has {self.dim()} dimensions instead"
+        )
     if compute_uv:
         U, S, Vh = ops.linalg_svd(self, not some, None)
     else:
