@@ -289,6 +289,13 @@ def test_copies_are_none() -> None:
     assert T.slice_copy(t, 1, 0, 2, out=out) is out and out.tolist() == [[0, 1], [3, 4]]
 
 
+def test_complex_products_have_gradients() -> None:
+    """PyTorch refuses them."""
+    z = T.tensor([1 + 2j, 0, 3 - 1j], dtype=T.complex128).requires_grad_()
+    index = T.tensor([0, 0, 2])
+    assert T.autograd.gradcheck(lambda a, b: a.scatter_reduce(0, index, b, "prod"), (z, (z * 2).detach().requires_grad_()))
+
+
 def test_a_narrow_copy_may_begin_at_the_end() -> None:
     """PyTorch's gradient of it does not."""
     t = T.arange(5.0).requires_grad_()

@@ -4,7 +4,8 @@ What was written over has gradient 0, what was written reads its own at the same
 several values may end up in one place. A sum lets the gradient through to each; a mean divides it by their number; the extremum's
 is shared by all that are equal to it; a product's is the product of the *others*, which must not be found by dividing by 0.
 
-How the real one differs: not at all, except that it raises for second derivatives of products with several zeros.
+How the real one differs: it raises for second derivatives of products with several zeros, and refuses complex numbers for the
+reductions and for some of what writes to views.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 from internals._generated import ops
 from internals._generated.functions import ones_like, where, zeros_like
 from internals.aten.native.diagonals import block_sizes
+from internals.autograd.formulas.complex import conj
 from internals.core.formats import contiguous_format
 from internals.core.geometry import contiguous_strides
 
@@ -69,11 +71,12 @@ def _prod_backward(
 ) -> tuple[Any, Any]:  # fmt: skip
     """The product of all but one: the result divided by that one; where it is the only 0, the product with a 1 in its place."""
     self_not_0 = self.masked_fill(self == 0, 1)
-    to_self = grad * again(self_not_0, src) / self_not_0
+    to_self = grad * conj(again(self_not_0, src)) / conj(self_not_0)
     is_0 = src == 0
     only_0 = is_0 & (read(add(zeros_like(self), is_0.to(self.dtype))) == 1)
     without_it = again(self, src.masked_fill(only_0, 1))
-    return to_self, where(only_0, read(grad * without_it), read(grad * result) / src.masked_fill(is_0, 1))
+    src_not_0 = src.masked_fill(is_0, 1)
+    return to_self, where(only_0, read(grad * conj(without_it)), read(grad * conj(result)) / conj(src_not_0))
 
 
 def index_copy_source_backward(grad: Any, dim: int, index: Any, sizes: Sequence[int]) -> Any:
