@@ -1,6 +1,6 @@
-"""Resampling of images and sequences (`torch/nn/modules/upsampling.py`).
+"""Resampling of sequences, images and volumes (`torch/nn/modules/upsampling.py`).
 
-How the real one differs: it also resamples volumes, and images bicubically.
+How the real one differs: in nothing but the length of its documentation.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ from internals.nn.module import Module
 
 
 class Upsample(Module):
-    """Resamples (N, C, H, W) or (N, C, L) to `size` or by `scale_factor`; see `interpolate` for the modes and what it raises."""
+    """Resamples (N, C, L), (N, C, H, W) or (N, C, D, H, W) to `size` or by `scale_factor`.
+
+    `interpolate` tells the modes and what it raises.
+    """
 
     __constants__ = ["size", "scale_factor", "mode", "align_corners", "name", "recompute_scale_factor"]
 
