@@ -220,3 +220,12 @@ def test_scripted_and_traced() -> None:
     assert torch.jit.trace(power, (x, w))(x, w).tolist() == expected
     filtered = torch.jit.trace(lambda t: torch.fft.irfft(torch.fft.rfft(t) * 2, n=40), (x,))
     np.testing.assert_allclose(to_numpy(filtered(x)), 2 * to_numpy(x), rtol=1e-4, atol=1e-5)
+
+
+def test_what_is_not_said_is_warned_about_where_it_was_called() -> None:
+    with pytest.warns(UserWarning, match="A window was not provided") as caught:
+        spectra = torch.stft(torch.ones(16), 4, return_complex=True)
+        torch.istft(spectra, 4)
+    with pytest.warns(UserWarning, match="return_complex=False is deprecated") as deprecated:
+        torch.stft(torch.ones(16), 4, window=torch.ones(4), return_complex=False)
+    assert [w.filename for w in [*caught, *deprecated]] == [__file__] * 3

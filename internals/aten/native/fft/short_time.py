@@ -19,9 +19,18 @@ from internals.core.geometry import wrap_dim
 from .arguments import BY_NUMBER, BY_ROOT, NOT_DIVIDED
 
 NO_WINDOW = (
-    "A window was not provided. A rectangular window will be applied,which is known to cause spectral leakage. Other windows "
-    "such as torch.hann_window or torch.hamming_window are recommended to reduce spectral leakage.To suppress this warning and "
-    "use a rectangular window, explicitly set `window=torch.ones(n_fft, device=<device>)`."
+    "A window was not provided. A rectangular window will be applied,{} To suppress this warning and use a rectangular window, "
+    "explicitly set `window=torch.ones(n_fft, device=<device>)`."
+)
+LEAKS = (
+    " which is known to cause spectral leakage. Other windows such as torch.hann_window or torch.hamming_window are recommended "
+    "to reduce spectral leakage."
+)
+LOSES = " which is the inverse only if stft used none, either: give the window that it used."
+PAIRS = (
+    "stft with return_complex=False is deprecated. In a future pytorch release, stft will return complex tensors for all inputs, "
+    "and return_complex=False will raise an error.\nNote: you can still call torch.view_as_real on the complex output to recover "
+    "the old return format."
 )
 NEEDS_RETURN_COMPLEX = (
     "stft requires the return_complex parameter be given for real inputs, and will further require that return_complex=True in "
@@ -78,7 +87,7 @@ def stft_center(
     hop = n_fft >> 2 if hop_length is None else hop_length
     length = n_fft if win_length is None else win_length
     if window is None:
-        warnings.warn(NO_WINDOW, UserWarning, stacklevel=4)
+        warnings.warn(NO_WINDOW.format(LEAKS), UserWarning, stacklevel=5)
     elif window.device is not self.device:
         raise RuntimeError(
             f"stft input and window must be on the same device but got self on {self.device} and window on {window.device}"
@@ -86,6 +95,8 @@ def stft_center(
     any_complex = self.is_complex() or (window is not None and window.is_complex())
     if return_complex is None and not any_complex:
         raise RuntimeError(NEEDS_RETURN_COMPLEX)
+    if return_complex is False:
+        warnings.warn(PAIRS, UserWarning, stacklevel=5)
     if center and align_to_window is not None:
         raise RuntimeError("stft align_to_window should only be set when center = false.")
     call = (
@@ -157,7 +168,7 @@ def istft(
     hop = n_fft >> 2 if hop_length is None else hop_length
     width = n_fft if win_length is None else win_length
     if window is None:
-        warnings.warn(NO_WINDOW, UserWarning, stacklevel=4)
+        warnings.warn(NO_WINDOW.format(LOSES), UserWarning, stacklevel=6)
     elif window.device is not self.device:
         raise RuntimeError(
             f"istft input and window must be on the same device but got self on {self.device} and window on {window.device}"
@@ -216,7 +227,7 @@ def istft(
             "The length of signal is shorter than the length parameter. Result is being padded with zeros in the tail. Please "
             "check your center and hop_length settings.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=6,
         )
         signal = ops.constant_pad_nd(signal, [0, end - points], 0)
     return signal
