@@ -46,7 +46,8 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
     """
     if not isinstance(dims, (tuple, list, TensorImpl, int)):
         raise RuntimeError(
-            f"tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] containing two lists, but got {dims=}"
+            "tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] containing two lists, but got "
+            f"dims={dims}"
         )
     if isinstance(dims, TensorImpl):
         dims = dims.tolist() if dims.numel() > 1 else int(dims.item())  # type: ignore[attr-defined]

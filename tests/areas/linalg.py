@@ -39,8 +39,10 @@ def outs(s: Stream, dtype: str) -> dict[str, Any]:
     """What results are written to: by their names, of the right dtype most of the time."""
     real = {"complex64": "float32", "complex128": "float64"}.get(dtype, dtype)
     dtypes = {"pivots": "int32", "info": "int32", "logabsdet": real}
-    names = ["out", "result", "LU", "pivots", "info", "sign", "logabsdet", "inverse", "X", "M"]
-    return {name: TensorSpec(np.zeros(0, dtypes.get(name, dtype if s.random() < 0.98 else "complex128"))) for name in names}
+    names = ["out", "result", "LU", "pivots", "info", "sign", "logabsdet", "inverse", "solution", "cloned_coefficient"]
+    return {
+        name: TensorSpec(np.zeros(0, dtypes.get(name, dtype if s.random() < 0.98 else "complex128"))) for name in names
+    }
 
 
 def _matrix(s: Stream) -> dict[str, Any]:
@@ -90,8 +92,13 @@ def _tensor_map(s: Stream) -> dict[str, Any]:
     dims = None if s.random() < 0.7 else [0]
     if dims:
         t = TensorSpec(np.moveaxis(t.values, -1, 0).copy())
-    return {"self": t, "ind": len(sizes[0]) if s.random() < 0.9 else 1, "other": numbers(s, sizes[0], dtype), "dims": dims,
-            **outs(s, dtype)}
+    return {
+        "self": t,
+        "ind": len(sizes[0]) if s.random() < 0.9 else 1,
+        "other": numbers(s, sizes[0], dtype),
+        "dims": dims,
+        **outs(s, dtype),
+    }
 
 
 def _norm(s: Stream) -> dict[str, Any]:
@@ -193,15 +200,32 @@ RECIPES: dict[str, Recipe] = {
     "trace": _plain_matrix, "trace_backward": _plain_matrix, "linalg_diagonal": _plain_matrix, "_linalg_check_errors": _info,
 }  # fmt: skip
 
+
 def singular(a: Any) -> bool:
     return bool((np.linalg.matrix_rank(a) < a.shape[-1]).any()) if a.size else False
 
 
 KNOWN = [
-    ("(linalg_)?matrix_exp", lambda v: v["self"].values.dtype == np.float16, "PyTorch's is NaN, or wrong, in half precision"),
-    ("(linalg_)?matrix_power", lambda v: v["n"] in (0, 1) or not v["self"].values.size, "PyTorch does not look at dtypes there"),
-    ("kron", lambda v: "out" not in v and any(v[k].layout == "transposed" for k in ("self", "other")),
-     "PyTorch refuses some transposed tensors, but not with out="),
-    ("logdet", lambda v: v["self"].values.dtype.kind == "c" and singular(v["self"].values),
-     "the imaginary part of an infinite logarithm"),
+    (
+        "(linalg_)?matrix_exp",
+        lambda v: v["self"].values.dtype == np.float16,
+        "PyTorch's is NaN, or wrong, in half precision",
+    ),
+    (
+        "(linalg_)?matrix_power",
+        lambda v: v["n"] in (0, 1) or not v["self"].values.size,
+        "PyTorch does not look at dtypes there",
+    ),
+    (
+        "kron",
+        lambda v: "out" not in v and any(v[k].layout == "transposed" for k in ("self", "other")),
+        "PyTorch refuses some transposed tensors, but not with out=",
+    ),
+    (
+        "logdet",
+        lambda v: v["self"].values.dtype.kind == "c" and singular(v["self"].values),
+        "the imaginary part of an infinite logarithm",
+    ),
 ]
+
+NOT_SCRIPTED = {"_linalg_check_errors": "it gives nothing"}

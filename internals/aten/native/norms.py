@@ -105,8 +105,8 @@ def check_norm_dtype(name: str, wanted: dtype | None, given: dtype) -> None:
         raise RuntimeError(f"{name}: dtype should be {kind} for {kind} inputs, but got {text}")
     if promote_types(given, wanted) is not wanted:
         raise RuntimeError(
-            f"{name}: the dtype of the input ({SCALAR_TYPE_NAME[given]}) should be convertible without narrowing to the specified "
-            f"dtype ({text})"
+            f"{name}: the dtype of the input ({SCALAR_TYPE_NAME[given]}) should be convertible without narrowing to the "
+            f"specified dtype ({text})"
         )
 
 

@@ -2,11 +2,11 @@
 
 When A changes by dA, the X of A X = B changes by -A⁻¹ dA X. So the gradient of B is the G of Aᴴ G = dX, and that of A is -G Xᴴ:
 another system of equations, with the matrix Aᴴ. Its factors are known from the first one; they are used unless the gradient is to
-be differentiated again, which has to see A. The gradient of det A is conj(det A) A⁻ᴴ, a system with the identity matrix, and that of
-its logarithm A⁻ᴴ.
+be differentiated again, which has to see A. The gradient of det A is conj(det A) A⁻ᴴ, a system with the identity matrix, and
+that of its logarithm A⁻ᴴ.
 
-How the real one differs: the same formulas; where A is singular it disturbs its factors a little, to differentiate the determinant
-once.
+How the real one differs: the same formulas; but for a singular A it has the gradient of the determinant only if that is to be
+differentiated again, else zeros.
 """
 
 from __future__ import annotations
@@ -52,7 +52,14 @@ def linalg_solve_triangular_backward(
 
 
 def triangular_solve_backward(
-    grad: Any, grad_copy: Any, A: Any, X: Any, upper: bool, transpose: bool, unitriangular: bool, wanted: tuple[bool, bool]
+    grad: Any,
+    grad_copy: Any,
+    A: Any,
+    X: Any,
+    upper: bool,
+    transpose: bool,
+    unitriangular: bool,
+    wanted: tuple[bool, bool],
 ) -> tuple[Any, Any]:
     """The gradients of B and A in A X = B, or Aᵀ X = B with `transpose`; the second result was a copy of A."""
     gA, gB = grad_copy, None
@@ -108,7 +115,7 @@ def _scaled_inverse(A: Any, LU: Any, pivots: Any, g: Any) -> Any:
 
 
 def _singular_det_backward(grad: Any, A: Any) -> Any:
-    """grad times the conjugate of the cofactors of A = U S Vh: U and Vh as they are, each singular value the product of the others."""
+    """grad times the conjugate of the cofactors of A = U S Vh: the product of the other singular values in the place of each."""
     U, S, Vh = svd(A)
     n = S.shape[-1]
     others = S.unsqueeze(-2).expand(*S.shape, n).masked_fill(eye(n, dtype=S.dtype, device=S.device) == 1, 1).prod(-1)

@@ -1,8 +1,8 @@
 """Calls of operators: `x + 1`, `torch.relu(x)`, `x.size(0)`, `len(xs)` (`emitBuiltinCall` of `schema_matching.cpp`).
 
 All overloads of the operator are candidates, and after them the few that are written in TorchScript (`SOURCES`): arithmetic with
-the number on the left, which tensors have no operators for. Such a call is replaced by the function's nodes: `1 - x` is
-`neg(x) + 1`.
+the number on the left, which tensors have no operators for, and the other arguments that `torch.norm` takes. Such a call is
+replaced by the function's nodes: `1 - x` is `neg(x) + 1`.
 
 An archive says which version of the operators it was written for. Those whose meaning has changed since are then not candidates;
 in their place are functions that say in today's operators what the old ones did (`upgrades`), to be inserted in the same way.
@@ -25,6 +25,7 @@ from internals.jit.operators.registry import all_operators
 
 from .build_tree import build_def
 from .error_report import error
+from .functional_sources_linalg import NORM, TENSORDOT
 from .schema_matching import Matched, NamedValue, match_schemas
 from .source import SourceContext, parse_module
 
@@ -80,6 +81,8 @@ SOURCES = (
     (NTUPLES, ("float", "int")),
     (FLOOR_DIVISION, ("number", "Tensor")),
     (CONTAINS, ("str",)),
+    (NORM, ("",)),
+    (TENSORDOT, ("",)),
 )
 PROPERTIES = """
 def ndim(a : Tensor) -> int:
@@ -187,7 +190,9 @@ def written_functions(symbol: str) -> list[WrittenFunction]:
     found = []
     for context, definition in _definitions().get(symbol, ()):
         tree = build_def(context, definition, None, definition.name)
-        graph, schema = compile_with_schema(tree, _builtin_names, name=definition.name, is_builtin=True)
+        graph, schema = compile_with_schema(
+            tree, _builtin_names, name=definition.name, is_builtin=True, defaults=_defaults(definition)
+        )
         found.append(WrittenFunction(schema, graph))
     return found
 
@@ -195,7 +200,7 @@ def written_functions(symbol: str) -> list[WrittenFunction]:
 @cache
 def _definitions() -> dict[str, list[tuple[Any, ast.FunctionDef]]]:
     table: dict[str, list[tuple[Any, ast.FunctionDef]]] = {}
-    texts = [("aten", text.format(scalar=scalar)) for text, scalars in SOURCES for scalar in scalars]
+    texts = [("aten", text.replace("{scalar}", scalar)) for text, scalars in SOURCES for scalar in scalars]
     for namespace, text in [*texts, ("prim", PROPERTIES)]:
         context = SourceContext(text, "<string>", 1)
         for definition in parse_module(text).body:
@@ -204,8 +209,15 @@ def _definitions() -> dict[str, list[tuple[Any, ast.FunctionDef]]]:
     return table
 
 
+def _defaults(definition: ast.FunctionDef) -> dict[str, Any]:
+    """The literals after the `=` of arguments."""
+    given = definition.args.defaults
+    names = [a.arg for a in definition.args.args[len(definition.args.args) - len(given) :]]
+    return dict(zip(names, map(ast.literal_eval, given)))
+
+
 def _builtin_names(name: str) -> Any:
-    """What names mean in the written functions: `torch`, and types by their names."""
-    if name == "torch":
-        return internals
+    """What names mean in the written functions: `torch`, an exception, and types by their names."""
+    if name in ("torch", "RuntimeError"):
+        return internals if name == "torch" else RuntimeError
     raise NameError(name)

@@ -47,11 +47,11 @@ def set_loop_continuations(graph: Graph) -> None:
 
 
 def inline_loop_conditions(block: Block) -> None:
-    """Step 2, innermost loops first."""
+    """Step 2, innermost loops first. Those of functions that were inserted (`builtin_calls.py`) have been through all steps."""
     for node in list(block.nodes()):
         for inner in node.blocks():
             inline_loop_conditions(inner)
-        if node.kind() != "prim::Loop":
+        if node.kind() != "prim::Loop" or len(node.blocks()) == 1:
             continue
         body, condition = node.blocks()
         first = node.addBlock()

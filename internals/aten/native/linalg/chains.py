@@ -1,8 +1,8 @@
 """Products of many matrices (`aten/src/ATen/native/LinearAlgebra.cpp`: `multi_dot_impl`).
 
-Where the parentheses stand does not change A B C, but what it costs: with a vector at the end, A (B c) is two products of a matrix
-and a vector, (A B) c one of two matrices before that. The cheapest of all ways to put parentheses is found by dynamic programming:
-the cheapest for two neighbours, for three, and so on, each from the shorter ones.
+Where the parentheses stand does not change A B C, but what it costs: with a vector at the end, A (B c) is two products of a
+matrix and a vector, (A B) c one of two matrices before that. The cheapest of all ways to put parentheses is found by dynamic
+programming: the cheapest for two neighbours, for three, and so on, each from the shorter ones.
 
 How the real one differs: the same; for three matrices it compares the two ways directly.
 """

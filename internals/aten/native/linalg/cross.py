@@ -52,8 +52,9 @@ def cross(self: Any, other: Any, dim: int | None = None) -> Any:
     """`linalg.cross` along `dim`, or (deprecated) along the first dimension of size 3. Raises RuntimeError if there is none."""
     if dim is None:
         warnings.warn(
-            "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or simply use "
-            "torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross in a future release.",
+            "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or simply "
+            "use torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross in a future "
+            "release.",
             UserWarning,
             stacklevel=4,
         )

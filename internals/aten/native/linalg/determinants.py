@@ -1,8 +1,8 @@
 """Determinants (`aten/src/ATen/native/LinearAlgebra.cpp`: `_linalg_det`, `_linalg_slogdet`).
 
-From P A = L U: the determinant of U is the product of its diagonal, that of L is 1, and that of P is 1 or -1, as the number of rows
-that changed places is even or odd. The product of many numbers overflows soon; `slogdet` gives its sign and the logarithm of its
-absolute value instead. The factors are results of `_linalg_det` too, for the derivative.
+From P A = L U: the determinant of U is the product of its diagonal, that of L is 1, and that of P is 1 or -1, as the number of
+rows that changed places is even or odd. The product of many numbers overflows soon; `slogdet` gives its sign and the logarithm
+of its absolute value instead. The factors are results of `_linalg_det` too, for the derivative.
 
 How the real one differs: the same.
 """

@@ -37,9 +37,13 @@ def check_errors(info: Any, api_name: str, is_matrix: bool) -> None:
     code = int(info.flat[index])
     where = api_name if is_matrix else f"{api_name}: (Batch element {index})"
     if code == -4 and "svd" in api_name:
-        raise LinAlgError(f"{where}: The algorithm failed to converge because the input matrix contained non-finite values.")
+        raise LinAlgError(
+            f"{where}: The algorithm failed to converge because the input matrix contained non-finite values."
+        )
     if code < 0:
-        raise RuntimeError(f"{where}: Argument {-code} has illegal value. Most certainly there is a bug in the implementation.")
+        raise RuntimeError(
+            f"{where}: Argument {-code} has illegal value. Most certainly there is a bug in the implementation."
+        )
     for name, text in _TEXTS.items():
         if name in api_name:
             error = RuntimeError if name == "lu_factor" else LinAlgError

@@ -80,9 +80,7 @@ def linalg_matrix_norm_str_ord(
     dims = _check(self, dim, dtype, low_precision=ord == "fro")
     if ord == "fro":
         return ops.linalg_vector_norm(self, 2, dims, keepdim, dtype)
-    return _of_singular_values(
-        self, dims, keepdim, dtype, lambda s, keep: ops.sum_dim_IntList(s, [-1], keep, None)
-    )
+    return _of_singular_values(self, dims, keepdim, dtype, lambda s, keep: ops.sum_dim_IntList(s, [-1], keep, None))
 
 
 def nuclear_norm(self: Any, keepdim: bool = False) -> Any:

@@ -37,8 +37,8 @@ def _linalg_solve_ex(A: Any, B: Any, left: bool = True, check_errors: bool = Fal
     batch = common_batch(sides.shape, A.shape)
     if vector and not left:
         raise RuntimeError(
-            f"{name}: Vector broadcasting of the left hand side is not supported for left=False. In this case {name} is equivalent "
-            "to B / A.squeeze(-1)"
+            f"{name}: Vector broadcasting of the left hand side is not supported for left=False. In this case {name} is "
+            "equivalent to B / A.squeeze(-1)"
         )
     LU, pivots, info = factor(A)
     if check_errors:
@@ -68,16 +68,16 @@ def linalg_solve(A: Any, B: Any, left: bool = True) -> Any:
 def linalg_tensorsolve(self: Any, other: Any, dims: Any = None) -> Any:
     """X with tensordot(self, X, X.dim()) = other; `dims` of self are moved to the end first.
 
-    Raises RuntimeError unless the sizes of self after the first `other.dim()` have the product of the others.
+    Raises RuntimeError unless the sizes of self after the first `other.dim()` have the product of those of other.
     """
     n, k = self.dim(), other.dim()
     if dims is not None:
         self = ops.movedim_intlist(self, dims, list(range(n - len(dims), n)))
     sizes = self.shape[k:]
-    if prod(sizes) != prod(self.shape[:k]):
+    if prod(sizes) != other.numel():
         raise RuntimeError(
             "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but got "
-            f"{prod(sizes)} != {prod(self.shape[:k])}"
+            f"{prod(sizes)} != {other.numel()}"
         )
     matrix = ops.reshape(self, [prod(sizes), prod(sizes)])
     return ops.reshape(ops.linalg_solve(matrix, ops.flatten_using_ints(other, 0, -1), True), list(sizes))

@@ -1,7 +1,7 @@
 """Products of tensors (`aten/src/ATen/native/Linear.cpp`: `tensordot`; `LinearAlgebra.cpp`: `kron`, `inner`, `linalg_vecdot`).
 
-`tensordot` sums over pairs of dimensions, one of each tensor. They are moved to the inside, everything else is flattened, and what
-is left is one product of matrices. All here are composite.
+`tensordot` sums over pairs of dimensions, one of each tensor. They are moved to the inside, everything else is flattened, and
+what is left is one product of matrices. All here are composite.
 
 How the real one differs: the same.
 """

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from internals.aten.late import linalg
-from internals.aten.writing import write_exact_outs
 from internals.core.return_types import named
 from internals.core.tensor_impl import array, empty_contiguous
 
@@ -38,7 +37,9 @@ def linalg_solve_triangular(self: Any, B: Any, upper: bool, left: bool = True, u
     return result
 
 
-def triangular_solve(self: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False) -> Any:
+def triangular_solve(
+    self: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> Any:
     """X with A X = self (with `transpose`, Aᵀ X = self) and a copy of A, both broadcast to one batch. Deprecated.
 
     Raises as `linalg_solve_triangular`.
@@ -50,14 +51,6 @@ def triangular_solve(self: Any, A: Any, upper: bool = True, transpose: bool = Fa
     _solve(a.swapaxes(-1, -2) if transpose else a, b, array(result), upper != transpose, True, unitriangular)
     array(copy)[...] = a
     return named("triangular_solve", ("solution", "cloned_coefficient"))(result, copy)
-
-
-def triangular_solve_X(
-    self: Any, A: Any, upper: bool, transpose: bool, unitriangular: bool, X: Any, M: Any
-) -> Any:
-    """`triangular_solve` into X and M."""
-    results = triangular_solve(self, A, upper, transpose, unitriangular)
-    return write_exact_outs((X, M), results)
 
 
 def _broadcast(A: Any, B: Any) -> tuple[Any, Any]:
