@@ -1,8 +1,8 @@
 """Which of the calls in tests/gradient_samples.py have complex numbers.
 
-Every third one, if the operator takes them; whether it does is found by trying. Numbers are turned by random angles, so that their
-size stays what the domain made it. Some tensors of a call may stay real: the gradient of a real operand of a complex result is a
-case of its own.
+Every third one, if the operator takes them; whether it does is found by trying. Numbers are turned by random angles, so that
+their size stays what the domain made it. Some tensors of a call may stay real: the gradient of a real operand of a complex result
+is a case of its own.
 """
 
 from __future__ import annotations
