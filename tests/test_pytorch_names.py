@@ -10,6 +10,7 @@ import pytest
 import internals as torch
 from codegen.model import load
 from internals.aten import pytorch_names
+from internals.jit.operators import overload_order
 from tests.support import oracle
 from tools import operators
 
@@ -28,11 +29,12 @@ def test_the_page_is_fresh() -> None:
     assert operators.PAGE.read_text(encoding="utf-8") == operators.page(), "python -m tools.operators"
 
 
-def test_the_names_are_those_of_the_installed_pytorch() -> None:
+def test_the_lists_are_those_of_the_installed_pytorch() -> None:
     torch = oracle()
     if torch.__version__.partition("+")[0] != "2.13.0":
         pytest.skip(f"the list is of PyTorch 2.13.0, this is {torch.__version__}")
     assert pytorch_names.LIST.read_text(encoding="utf-8") == operators.names_of_pytorch()
+    assert overload_order.LIST.read_text(encoding="utf-8") == operators.overloads_of_pytorch()
 
 
 def test_every_name_stands_on_the_page_once() -> None:
