@@ -113,7 +113,12 @@ def load(path: Path = FOLDER) -> list[NativeFunction]:
 def read_entries(path: Path) -> list[dict[str, Any]]:
     """The entries of a YAML file, or of all YAML files in a folder, in the order of their names."""
     files = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
-    return [entry for file in files for entry in yaml.safe_load(file.read_text(encoding="utf-8")) or []]
+    return [entry for file in files for entry in parse_yaml(file.read_text(encoding="utf-8")) or []]
+
+
+def parse_yaml(text: str) -> Any:
+    """By libyaml where that is installed, which is ten times faster."""
+    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def resolve_alias(f: NativeFunction, functions: list[NativeFunction]) -> NativeFunction:

@@ -14,10 +14,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 import internals
-from codegen.model import NAMESPACES, NativeFunction, load
+from codegen.model import NAMESPACES, NativeFunction, load, parse_yaml
 from internals.aten import pytorch_names
 from internals.jit.operators import overload_order
 
@@ -163,7 +161,7 @@ def names_of_pytorch() -> str:
 
     declared = Path(torchgen.__file__).parent / "packaged" / "ATen" / "native" / "native_functions.yaml"
     places: dict[str, set[str]] = {}
-    for entry in yaml.safe_load(declared.read_text(encoding="utf-8")):
+    for entry in parse_yaml(declared.read_text(encoding="utf-8")):
         name = entry["func"].partition("(")[0].partition(".")[0]
         found = places.setdefault(name, set())
         variants = entry.get("variants", "function")
