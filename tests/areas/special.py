@@ -32,11 +32,19 @@ def wider_out(values: dict[str, Any]) -> bool:
 
 KNOWN = [
     ("special_.*_polynomial_.*", some(np.isnan), "PyTorch returns whatever was in a register"),
-    ("(special_)?polygamma_?", lambda v: v["n"] == 1 and some(is_negative_integer)(v), "PyTorch divides by a rounding error"),
+    (
+        "(special_)?polygamma_?",
+        lambda v: v["n"] == 1 and some(is_negative_integer)(v),
+        "PyTorch divides by a rounding error",
+    ),
     ("(special_)?polygamma_?|special_zeta", some(np.isinf), "NaN in PyTorch, here the limit"),
     ("igammac?_?|special_gammaincc?", some(np.isnan), "in PyTorch igamma(NaN, 0) is 0"),
     ("special_airy_ai", some(lambda a: a < -2), "PyTorch's has an error of 1e-6 there"),
-    ("special_.*|polygamma|lgamma|digamma|mvlgamma|i0|erf.*|igammac?|logit", wider_out, "the digits beyond its precision"),
+    (
+        "special_.*|polygamma|lgamma|digamma|mvlgamma|i0|erf.*|igammac?|logit",
+        wider_out,
+        "the digits beyond its precision",
+    ),
     ("special_logsumexp", lambda v: v["dim"] == [], "as logsumexp: an empty `dim` means all dimensions here"),
     ("special_(log_)?softmax", some(lambda a: not a.size), "as softmax: PyTorch does not look at the dtype of nothing"),
 ]
@@ -45,4 +53,6 @@ UNSUITABLE = [
 ]
 CONSTANT = [("igammac?_?|special_gammaincc?|special_zeta", "self")]
 NOT_SAMPLED = {r"special_zeta\.other_scalar": "it has no derivative, in PyTorch neither"}
-OTHER_NODES = {"special_ndtr": "made of additions and products with numbers, recorded as x + 2 is: by the node of add.Tensor"}
+OTHER_NODES = {
+    "special_ndtr": "made of additions and products with numbers, recorded as x + 2 is: by the node of add.Tensor"
+}

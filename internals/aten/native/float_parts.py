@@ -48,10 +48,10 @@ def frexp(self: Any, out: Any = None) -> Any:
     if self.dtype.category != FLOATING:
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
     mantissa, exponent = out or (None, None)
-    if out and mantissa.dtype is not self.dtype:
+    if mantissa is not None and mantissa.dtype is not self.dtype:
         names = TYPE_META_NAME[self.dtype], TYPE_META_NAME[mantissa.dtype]
         raise RuntimeError(f"torch.frexp() expects mantissa to have dtype {names[0]} but got {names[1]}")
-    if out and exponent.dtype is not dt.int32:
+    if exponent is not None and exponent.dtype is not dt.int32:
         raise RuntimeError(f"torch.frexp() expects exponent to have int dtype but got {TYPE_META_NAME[exponent.dtype]}")
     exponent = TensorIterator((self,), exponent, result=dt.int32).run(exponent_of)
     mantissa = TensorIterator((self,), mantissa).run(mantissa_of)

@@ -10,6 +10,7 @@ from typing import Any
 from internals._generated import ops
 from internals.core import dtype as dt
 from internals.core.dtype import COMPLEX, SCALAR_TYPE_NAME, dtype
+from internals.core.promotion import result_type
 from internals.core.tensor_impl import TensorImpl
 
 
@@ -43,8 +44,7 @@ def _widened(*operands: Any) -> list[Any]:
 
 
 def _wide(*operands: Any) -> dtype:
-    is_complex = any(x.dtype.category == COMPLEX if isinstance(x, TensorImpl) else isinstance(x, complex) for x in operands)
-    return dt.complex128 if is_complex else dt.float64
+    return dt.complex128 if result_type(operands).category == COMPLEX else dt.float64
 
 
 def _converted(x: Any, d: dtype) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 
 from internals.aten.set_output import set_output
 from internals.aten.tensor_iterator import number
-from internals.core.dtype import BOOL, COMPLEX, SCALAR_TYPE_NAME, bool_
+from internals.core.dtype import BOOL, COMPLEX, SCALAR_TYPE_NAME, bool_, dtype
 from internals.core.promotion import result_type
 from internals.core.tensor_impl import TensorImpl, array
 
@@ -28,8 +28,9 @@ def isin(elements: Any, test_elements: Any, assume_unique: bool = False, invert:
             raise RuntimeError(f"Unsupported input type encountered for isin(): {SCALAR_TYPE_NAME[d]}")
     result = set_output(getattr(elements, "shape", ()), bool_, out)
     common = result_type((elements, test_elements))
-    values, among = (
-        array(x).astype(common.np) if isinstance(x, TensorImpl) else number(x, common) for x in (elements, test_elements)
-    )
-    array(result)[...] = np.isin(values, among, invert=invert)
+    array(result)[...] = np.isin(_values(elements, common), _values(test_elements, common), invert=invert)
     return result
+
+
+def _values(x: Any, d: dtype) -> Any:
+    return array(x).astype(d.np) if isinstance(x, TensorImpl) else number(x, d)

@@ -57,24 +57,22 @@ def shifted_chebyshev_polynomial_w(x: Any, n: Any, out: Any = None) -> Any:
 
 def hermite_polynomial_h(x: Any, n: Any, out: Any = None) -> Any:
     """Hermite's, as physicists define them: leading coefficient 2**n."""
-    return _run("hermite_polynomial_h_cpu", lambda x: x + x, lambda k, x, p, q: 2 * x * q - 2 * k * p, x, n, out)
+    return _run("hermite_polynomial_h_cpu", lambda x: x + x, physicists, x, n, out)
 
 
 def hermite_polynomial_he(x: Any, n: Any, out: Any = None) -> Any:
     """Hermite's, as statisticians define them: leading coefficient 1."""
-    return _run("hermite_polynomial_he_cpu", lambda x: x, lambda k, x, p, q: x * q - k * p, x, n, out)
+    return _run("hermite_polynomial_he_cpu", lambda x: x, statisticians, x, n, out)
 
 
 def laguerre_polynomial_l(x: Any, n: Any, out: Any = None) -> Any:
     """Laguerre's: orthogonal from 0 to infinity, weighted by exp(-x)."""
-    return _run(
-        "laguerre_polynomial_l_cpu", lambda x: 1 - x, lambda k, x, p, q: ((2 * k + 1 - x) * q - k * p) / (k + 1), x, n, out
-    )
+    return _run("laguerre_polynomial_l_cpu", lambda x: 1 - x, laguerre, x, n, out)
 
 
 def legendre_polynomial_p(x: Any, n: Any, out: Any = None) -> Any:
     """Legendre's: orthogonal from -1 to 1, without a weight."""
-    return _run("legendre_polynomial_p_cpu", lambda x: x, lambda k, x, p, q: ((2 * k + 1) * x * q - k * p) / (k + 1), x, n, out)
+    return _run("legendre_polynomial_p_cpu", lambda x: x, legendre, x, n, out)
 
 
 def chebyshev(k: int, x: Any, p: Any, q: Any) -> Any:
@@ -83,6 +81,22 @@ def chebyshev(k: int, x: Any, p: Any, q: Any) -> Any:
 
 def shifted(k: int, x: Any, p: Any, q: Any) -> Any:
     return chebyshev(k, 2 * x - 1, p, q)
+
+
+def physicists(k: int, x: Any, p: Any, q: Any) -> Any:
+    return 2 * x * q - 2 * k * p
+
+
+def statisticians(k: int, x: Any, p: Any, q: Any) -> Any:
+    return x * q - k * p
+
+
+def laguerre(k: int, x: Any, p: Any, q: Any) -> Any:
+    return ((2 * k + 1 - x) * q - k * p) / (k + 1)
+
+
+def legendre(k: int, x: Any, p: Any, q: Any) -> Any:
+    return ((2 * k + 1) * x * q - k * p) / (k + 1)
 
 
 def recurrence(x: Any, n: Any, out: Any, first: Callable[[Any], Any], step: Callable[..., Any]) -> None:
