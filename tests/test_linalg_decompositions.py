@@ -266,6 +266,24 @@ def test_removed_functions_say_so(text: str) -> None:
             eval(f"lib.{text}", {"lib": lib, "x": lib.ones(2, 2)})
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_compiled() -> None:
+    """Script and trace give what is computed directly; `lu` is two functions, by a flag."""
+    a = random(3, 3)
+
+    def decompose(a: internals.Tensor) -> list[internals.Tensor]:
+        LU, pivots = internals.lu(a)
+        same, rows, info = internals.lu(a, get_infos=True)
+        Q, R = internals.linalg.qr(a)
+        values = internals.linalg.eigvalsh(a)
+        nearest = internals.linalg.lstsq(a, a, driver="gelsd").solution
+        return [LU, same, R, values, nearest, internals.linalg.pinv(a), internals.linalg.cond(a, "nuc")]
+
+    for compiled in (internals.jit.script(decompose), internals.jit.trace(decompose, (a,))):
+        for x, y in zip(compiled(a), decompose(a)):
+            close(x, y)
+
+
 def test_older_names_say_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("internals.aten.native.linalg.deprecation._said", set())
     with pytest.warns(UserWarning, match="torch.qr is deprecated in favor of torch.linalg.qr") as said:

@@ -13,6 +13,7 @@ from internals.nn import functional
 
 from . import functional_sources as plain
 from . import functional_sources_attention as attention
+from . import functional_sources_decompositions as decompositions
 from . import functional_sources_layers as layers
 from . import functional_sources_losses as losses
 from . import functional_sources_pooling as pooling
@@ -49,6 +50,9 @@ def boolean_dispatch(obj: Any) -> dict[str, Any] | None:
         if obj is getattr(functional, name):
             both = {"if_true": getattr(pooling, f"{name}_with_indices"), "if_false": getattr(pooling, name)}
             return {**flag, "index": 2, **both}
+    if obj is internals.lu:
+        both = {"if_true": decompositions.lu_with_infos, "if_false": decompositions.lu}
+        return {"index": 2, "arg_name": "get_infos", "default": False, **both}
     for at, name in ((2, "unique"), (1, "unique_consecutive")):
         if obj is getattr(internals, name):
             return _by_two_flags(at, *[getattr(statistics, name + suffix) for suffix in _UNIQUE])
