@@ -7,7 +7,7 @@ empty matrices, what is refused and how, `out=`, strides, ties, Python's signatu
 from __future__ import annotations
 
 import itertools
-from typing import Any, Tuple  # noqa: UP035
+from typing import Any
 
 import numpy as np
 import pytest
@@ -65,6 +65,8 @@ VALUES = cases("""
     T.norm(x(2, 3), "nuc", dim=(1, 0)), T.norm(x(2, 3), p="fro", dim=1), T.norm(x(2, 3, 2), p=3, dim=[0, 2], keepdim=True)
     T.norm(x(2, 3), "nuc", out=x(0)), T.norm(x(4, 2, 3), None, dim=(1, 2)), T.norm(x(4, 2), dtype=T.float64)
     T.frobenius_norm(x(2, 3), (0,)), T.nuclear_norm(x(4, 2, 3)), T.nuclear_norm(x(4, 2, 3), (0, 2), keepdim=True)
+    T.norm_except_dim(x(2, 3, 4)), T.norm_except_dim(x(2, 3, 4), 1, 2)
+    T.norm_except_dim(x(2, 3, 4), 2, 1), T.norm_except_dim(x(3), 2, -1)
     T.linalg.multi_dot([x(3), x(3, 4), x(4)]), T.linalg.multi_dot((x(2, 0), x(0, 4), x(4, 2)))
     T.linalg.multi_dot([x(9, 2), x(2, 8), x(8, 3), x(3, 7)], out=x(0)), T.chain_matmul(x(2, 3), x(3, 4), x(4, 5))
     T.chain_matmul(x(2, 3), out=x(0))
@@ -193,7 +195,8 @@ GRADIENTS = cases("""
     T.tensordot(x(2, 3, 4), x(4, 3), ([1, 2], [1, 0])), T.tensordot(x(4), x(4), 1)
     T.tensordot(x(2, 4), x(1, 2), ([0, 1], [1, 0]))
     T.kron(x(2), x(2, 3)), T.inner(x(2, 3), x(3)), T.linalg.cross(x(2, 3), x(1, 3)), T.trace(x(2, 3))
-    T.linalg.vecdot(x(2, 3), x(3)), T.addr(x(3), x(2), x(3), beta=2, alpha=3), T.linalg.tensorinv(x(4, 2, 2), 1), T.linalg.vander(x(3))
+    T.linalg.vecdot(x(2, 3), x(3)), T.addr(x(3), x(2), x(3), beta=2, alpha=3), T.linalg.tensorinv(x(4, 2, 2), 1)
+    T.linalg.vander(x(3))
 """)
 
 
@@ -282,13 +285,13 @@ def test_the_cheapest_parentheses_are_found() -> None:
         assert cost(sizes, cheapest(sizes), 0, 3) == best(sizes, 0, 3)
 
 
-def norms(x: Tensor) -> Tuple[Tuple[Tensor, Tensor, Tensor], Tuple[Tensor, Tensor, Tensor]]:
+def norms(x: Tensor) -> tuple[tuple[Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]:
     a = internals.norm(x, dim=1), internals.norm(x, "nuc"), internals.norm(x, p="fro", dim=[0], keepdim=True)
     b = internals.norm(x, 3, 0), internals.norm(x, dtype=internals.float64), internals.linalg.norm(x, 2)
     return a, b
 
 
-def tensor_products(x: Tensor, n: int) -> Tuple[Tensor, Tensor, Tensor]:
+def tensor_products(x: Tensor, n: int) -> tuple[Tensor, Tensor, Tensor]:
     return internals.tensordot(x, x, n), internals.tensordot(x, x, ([0], [0])), internals.linalg.multi_dot([x, x, x])
 
 

@@ -1316,6 +1316,12 @@ def nuclear_norm_dim_out(self, dim, keepdim, out, _table=nuclear_norm_dim_out_op
         return nuclear_norm_dim_out_op(self, dim, keepdim, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, keepdim, out)
 
+norm_except_dim_op = define('norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor', CompositeImplicitAutograd='linalg.matrix_norms.norm_except_dim')
+def norm_except_dim(v, pow, dim, _table=norm_except_dim_op.table):
+    if hot.off:
+        return norm_except_dim_op(v, pow, dim)
+    return _table[v._geometry.keys](v, pow, dim)
+
 _linalg_det_op = define('_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)', CPU='linalg.determinants._linalg_det', Autograd='_generated.autograd_kernels._linalg_det')
 def _linalg_det(A, _table=_linalg_det_op.table):
     if hot.off:

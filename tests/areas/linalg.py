@@ -118,6 +118,11 @@ def _dims(s: Stream) -> dict[str, Any]:
     return {**given, "dim": given["dim"] or [0, 1]}
 
 
+def _weights(s: Stream) -> dict[str, Any]:
+    sizes = tuple(n(s) for _ in range(n(s, 1, 4)))
+    return {"v": sizes, "pow": n(s, 1, 4), "dim": n(s, -1, len(sizes)), "floating": True}
+
+
 def _order(s: Stream) -> dict[str, Any]:
     ord = [1, -1, 2, -2, float("inf"), -float("inf"), 0.5, None][n(s, 0, 8)]
     return {**_norm(s), "ord": ord}
@@ -186,8 +191,8 @@ def _info(s: Stream) -> dict[str, Any]:
 
 RECIPES: dict[str, Recipe] = {
     **dict.fromkeys(
-        ["linalg_inv_ex", "linalg_inv", "inverse", "_linalg_det", "linalg_det", "det", "_linalg_slogdet", "linalg_slogdet", "slogdet",
-         "logdet", "linalg_matrix_power", "matrix_power"],
+        ["linalg_inv_ex", "linalg_inv", "inverse", "_linalg_det", "linalg_det", "det", "_linalg_slogdet", "linalg_slogdet",
+         "slogdet", "logdet", "linalg_matrix_power", "matrix_power"],
         _matrix,
     ),
     "linalg_matrix_exp": _small_matrix, "matrix_exp": _small_matrix,
@@ -195,6 +200,7 @@ RECIPES: dict[str, Recipe] = {
     "linalg_solve_triangular": _triangular, "triangular_solve": _triangular_old,
     "linalg_tensorinv": _tensor_map, "linalg_tensorsolve": _tensor_map,
     "linalg_norm": _order, "linalg_matrix_norm": _matrix_order, "frobenius_norm": _dims, "nuclear_norm": _dims,
+    "norm_except_dim": _weights,
     "linalg_multi_dot": _chain, "chain_matmul": _chain, "tensordot": _tensordot, "inner": _inner,
     "linalg_vecdot": _vecdot, "linalg_cross": _cross, "cross": _cross, "addr": _addr, "ger": _ger,
     "trace": _plain_matrix, "trace_backward": _plain_matrix, "linalg_diagonal": _plain_matrix, "_linalg_check_errors": _info,

@@ -98,6 +98,21 @@ def frobenius_norm_dim(self: Any, dim: Sequence[int], keepdim: bool = False) -> 
     return ops.norm_ScalarOpt_dim(self, 2.0, dim, keepdim)
 
 
+def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:
+    """The norm over all dimensions but `dim`, which are kept with size 1; with dim = -1 over all, as a 0-d tensor.
+
+    What weight normalisation divides by.
+    """
+    if dim == -1:
+        return ops.norm_Scalar(v, pow)
+    n = v.dim()
+    if dim not in (0, n - 1):
+        return ops.transpose_int(ops.norm_except_dim(ops.transpose_int(v, 0, dim), pow, 0), 0, dim)
+    rows = v.contiguous().view([v.shape[0], -1] if dim == 0 else [-1, v.shape[-1]])
+    sizes = [k if d == dim else 1 for d, k in enumerate(v.shape)]
+    return ops.view(ops.norm_ScalarOpt_dim(rows, pow, [1 if dim == 0 else 0], False), sizes)
+
+
 def _of_singular_values(self: Any, dims: tuple[int, int], keepdim: bool, dtype: dtype | None, reduce: Any) -> Any:
     matrices = self if dtype is None else ops.to_dtype(self, dtype, False, False, None)
     order = [*(d for d in range(self.dim()) if d not in dims), *dims]
