@@ -307,16 +307,6 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
             and self.stride() == tensor.stride()
         )
 
-    def is_conj(self) -> bool:
-        return False
-
-    is_neg = is_conj
-
-    def resolve_conj(self) -> Any:
-        return self
-
-    resolve_neg = resolve_conj
-
 
 def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool, bool, Any]:
     """The arguments of `to` in the order of `to.dtype_layout`; which overload is meant shows in the first argument."""

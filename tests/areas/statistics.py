@@ -161,6 +161,7 @@ KNOWN = [
         "which of equal elements the index names is open",
     ),
     ("quantile|nanquantile", lambda v: "out" in v and v["out"].values.dtype != np.float32, "which error comes first"),
+    ("nanmean", lambda v: "out" in v and v["dtype"] is not None, "PyTorch wants an `out` of just that dtype"),
     ("mode|unique_dim", has_nan, "PyTorch sorts without minding NaN, so equal elements may end up apart"),
 ]
 

@@ -1,8 +1,8 @@
 """Differences of neighbours, and slopes from them: `diff`, `gradient` (`aten/src/ATen/native/ReduceOps.cpp`).
 
-`gradient` estimates the derivative at every sample: inside from both neighbours, at the ends from one (`edge_order=1`) or
-two (`edge_order=2`) on the one side there is. Where samples lie at unequal distances a and b, the slopes to both sides are weighted so
-that a parabola comes out exactly.
+`gradient` estimates the derivative at every sample: inside from both neighbours, at the ends from one (`edge_order=1`) or two
+(`edge_order=2`) on the one side there is. Where samples lie at unequal distances a and b, the slopes to both sides are weighted
+so that a parabola comes out exactly.
 
 How the real one differs: in the same operators.
 """

@@ -1,8 +1,8 @@
 """Distances between rows: `cdist`, `pdist`, `dist` (`aten/src/ATen/native/Distance.cpp`, `cpu/DistanceOpsKernel.cpp`).
 
 The distance of two rows is the p-norm of their difference. For many rows Euclidean ones come from a matrix product, as
-|x - y|² = |x|² - 2x·y + |y|²: much faster, but two large squares that nearly cancel lose digits. All others scipy computes, pair by
-pair, in double precision.
+|x - y|² = |x|² - 2x·y + |y|²: much faster, but two large squares that nearly cancel lose digits. The others scipy computes, pair
+by pair, in double precision.
 
 How the real one differs: vectorised loops over the pairs, for each p one, in the dtype of the input.
 """
@@ -21,10 +21,10 @@ from internals.aten.late import distance
 from internals.core import dtype as dt
 from internals.core.dtype import FLOATING, SCALAR_TYPE_NAME
 from internals.core.float_errors import quietly
-from internals.core.promotion import result_type
 from internals.core.tensor_impl import array, from_array
 
 from .norms import norm_Scalar
+from .pointwise import sub
 
 MANY = 25
 _METRICS = {1.0: "cityblock", 2.0: "euclidean", inf: "chebyshev"}
@@ -125,14 +125,11 @@ def _pdist_backward(grad: Any, self: Any, p: float, pdist: Any) -> Any:
 
 def dist(self: Any, other: Any, p: Any = 2) -> Any:
     """The p-norm of the difference. Raises RuntimeError for integers."""
-    common = result_type([self, other])
-    if common.category < FLOATING:
-        raise RuntimeError(
-            f"norm(): input dtype should be either floating point or complex. Got {SCALAR_TYPE_NAME[common]} instead."
-        )
-    broadcast_shapes(self.shape, other.shape)
-    difference = quietly(np.subtract, array(self).astype(common.np), array(other).astype(common.np))
-    return norm_Scalar(from_array(np.asarray(difference)), p)
+    difference = sub(self, other, 1)
+    if difference.dtype.category < FLOATING:
+        name = SCALAR_TYPE_NAME[difference.dtype]
+        raise RuntimeError(f"norm(): input dtype should be either floating point or complex. Got {name} instead.")
+    return norm_Scalar(difference, p)
 
 
 def _distances(a: Any, b: Any, p: float) -> Any:

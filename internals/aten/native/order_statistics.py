@@ -57,6 +57,8 @@ def kthvalue(self: TensorImpl, k: int, dim: int = -1, keepdim: bool = False, out
     d = _dimension("kthvalue", self, dim)
     if not 1 <= k <= (self.shape[d] if self.dim() else 1):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}")
+    if not self.dim():
+        return name(*_itself(self, out))
     return name(*_along("kthvalue", self, dim, keepdim, out, lambda a: _kth(a, k)))
 
 
@@ -64,6 +66,8 @@ def mode(self: TensorImpl, dim: int = -1, keepdim: bool = False, out: Any = None
     """The most frequent elements along `dim`, of equally frequent ones the smallest, and their last indices."""
     name = return_types.mode if out is None else return_types.mode_out
     d = _dimension("mode", self, dim)
+    if not self.dim():
+        return name(*_itself(self, out))
     values, indices = _outputs(self, d, keepdim, out)
     if self.numel():
         if self.dtype.category == COMPLEX:
@@ -102,6 +106,13 @@ def _dimension(name: str, self: TensorImpl, dim: int) -> int:
     d = wrap_dim(dim, self.dim())
     check_not_empty(name, self, d)
     return d
+
+
+def _itself(self: TensorImpl, out: Any) -> tuple[Any, Any]:
+    """Of a single element, of whatever dtype."""
+    values, indices = _outputs(self, 0, False, out)
+    array(values)[...], array(indices)[...] = array(self), 0
+    return values, indices
 
 
 def _outputs(self: TensorImpl, d: int, keepdim: bool, out: Any) -> tuple[Any, Any]:

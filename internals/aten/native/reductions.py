@@ -68,6 +68,8 @@ def sum_to_size(self: Any, size: Sequence[int]) -> Any:
     misfits = [n for n, m in zip(reversed(size), reversed(self.shape)) if n not in (1, m)]
     if extra < 0 or misfits:
         raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(self.shape)}}}.")
+    if not size:
+        return ops.sum(self, None)
     dims = [d for d, n in enumerate(self.shape) if d < extra or size[d - extra] == 1 != n]
     result = ops.sum_dim_IntList(self, dims, True, None) if dims else self
     return ops.view(result, size) if extra else result
@@ -111,7 +113,7 @@ def nansum(
     d = sum_dtype(self, dtype, out)
     if self.dtype.category < FLOATING:
         return sum_dim_IntList(self, dim, keepdim, dtype, out)
-    if d.is_complex or d.category < FLOATING and dtype is None:
+    if self.numel() and (d.is_complex or (d.category < FLOATING and dtype is None)):
         raise not_implemented("nansum_cpu", d)
     dims = reduced_dims(self, dim)
     a = array(self)

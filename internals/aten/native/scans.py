@@ -41,11 +41,11 @@ def cumprod(self: Any, dim: int, dtype: dtype | None = None, out: Any = None) ->
 def logcumsumexp(self: Any, dim: int, out: Any = None) -> Any:
     """log Σ exp of the elements so far along `dim`, without overflow. Raises NotImplementedError for integers and bools."""
     d = wrap_dim(dim, self.dim())
+    if self.dtype.category < FLOATING:
+        raise not_implemented("logcumsumexp_out_cpu", self.dtype)
     target = set_output(self.shape, self.dtype, out)
     if not self.numel():
         return target
-    if self.dtype.category < FLOATING:
-        raise not_implemented("logcumsumexp_out_cpu", self.dtype)
     a = array(self)
     if a.ndim and self.is_complex():
         a = quietly(_log_sums_of_complex, a.astype(np.complex128), d)
