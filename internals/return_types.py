@@ -1,6 +1,7 @@
 """`internals.return_types.max` and the other types of results with names (`torch/return_types.py`).
 
-They are made in `internals.core.return_types`, on demand; this is the name by which users and pickle know them.
+They are made in `internals.core.return_types`, on demand: when an operator first returns one, or when somebody asks for it by name,
+as pickle does. This is the name by which users and pickle know them.
 
 How the real one differs: `torch.return_types` lists them all when it is imported.
 """
@@ -10,10 +11,15 @@ from __future__ import annotations
 from typing import Any
 
 from internals.core import return_types as _made
+from internals.core.dispatcher import dispatcher as _dispatcher
 
 
 def __getattr__(name: str) -> Any:
-    try:
+    if name in vars(_made):
         return vars(_made)[name]
-    except KeyError:
-        raise AttributeError(f"module 'internals.return_types' has no attribute '{name}'") from None
+    operator = name.removesuffix("_out")
+    for schema in (op.schema for op in _dispatcher.operators.values()):
+        fields = tuple(r.name for r in schema.returns)
+        if schema.name == operator and len(fields) > 1 and all(fields) and schema.namespace == "aten":
+            return _made.named(name, fields)
+    raise AttributeError(f"module 'internals.return_types' has no attribute '{name}'")
