@@ -66,3 +66,23 @@ def same(a: object, b: object) -> bool:
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         return len(a) == len(b) and all(map(same, a, b))
     return a is b or a == b
+
+
+GRAPHS = (
+    "T.special.expit(x), T.special.psi(x), T.special.round(x), T.special.softmax(x, 0), T.special.polygamma(1, x)",
+    "T.special.xlogy(2, x), T.special.multigammaln(x + 3, 2), T.special.gammainc(x, x), T.special.ndtr(x), T.special.i1(x)",
+    "T.arccos(x), x.fix(), x.absolute(), x.greater_equal_(1), x.clip(0, 1), T.argwhere(x), T.max(x, x), x.adjoint()",
+    "x.long() << 1, 1 << x.long(), x.long().__ilshift__(1), x.long() & 3, x.swapaxes(0, 1), x.moveaxis(0, 1), +x, T.det(x)",
+)
+
+
+@pytest.mark.parametrize("text", GRAPHS)
+@pytest.mark.filterwarnings("ignore")
+def test_graphs_have_the_first_name(text: str) -> None:
+    torch = oracle()
+    kinds = []
+    for lib in (torch, internals):
+        function = eval(f"lambda x: ({text})", {"T": lib, "__name__": __name__})
+        traced = lib.jit.trace(function, (lib.eye(2),), check_trace=False)
+        kinds.append([n.kind() for n in traced.graph.nodes() if n.kind().startswith("aten::")])
+    assert kinds[0] == kinds[1]

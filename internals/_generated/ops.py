@@ -80,19 +80,19 @@ def polar_out(abs, angle, out, _table=polar_out_op.table):
         return polar_out_op(abs, angle, out)
     return _table[abs._geometry.keys | angle._geometry.keys | out._geometry.keys](abs, angle, out)
 
-_conj_op = define('_conj(Tensor(a) self) -> Tensor(a)', CPU='complex._conj', Autograd='_generated.autograd_kernels._conj')
+_conj_op = define('_conj(Tensor(a) self) -> Tensor(a)', CPU='complex._conj', CUDA='complex._conj', Autograd='_generated.autograd_kernels._conj')
 def _conj(self, _table=_conj_op.table):
     if hot.off:
         return _conj_op(self)
     return _table[self._geometry.keys](self)
 
-_conj_copy_op = define('_conj_copy(Tensor self) -> Tensor', CPU='_generated.variants._conj_copy', Autograd='_generated.autograd_kernels._conj_copy')
+_conj_copy_op = define('_conj_copy(Tensor self) -> Tensor', CPU='_generated.variants._conj_copy', CUDA='_generated.variants._conj_copy', Autograd='_generated.autograd_kernels._conj_copy')
 def _conj_copy(self, _table=_conj_copy_op.table):
     if hot.off:
         return _conj_copy_op(self)
     return _table[self._geometry.keys](self)
 
-_conj_copy_out_op = define('_conj_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants._conj_copy_out', Autograd='autograd.manual.out_variant')
+_conj_copy_out_op = define('_conj_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants._conj_copy_out', CUDA='_generated.variants._conj_copy_out', Autograd='autograd.manual.out_variant')
 def _conj_copy_out(self, out, _table=_conj_copy_out_op.table):
     if hot.off:
         return _conj_copy_out_op(self, out)

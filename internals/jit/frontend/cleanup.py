@@ -10,21 +10,13 @@ How the real one differs: closures and forks are lifted out of the graph here, a
 from __future__ import annotations
 
 from internals.jit.ir import Block, BoolType, Graph, Node, TensorType, Value
+from internals.jit.operators.second_names import first_name
 from internals.jit.passes.constant_pooling import constant_pooling
 from internals.jit.passes.dce import dce
 from internals.jit.passes.lower_tuples import lower_simple_tuples
 
 from .immutable_constants import propagate_immutable_constants
 
-ALIASES = {
-    "absolute": "abs", "clip": "clamp", "linalg_det": "det", "ger": "outer", "arccos": "acos", "arcsin": "asin",
-    "arctan": "atan", "arctan2": "atan2", "arccosh": "acosh", "arcsinh": "asinh", "arctanh": "atanh", "fix": "trunc",
-    "negative": "neg", "subtract": "sub", "greater_equal": "ge", "greater": "gt", "less_equal": "le", "less": "lt",
-    "not_equal": "ne", "divide": "div", "multiply": "mul", "true_divide": "div", "row_stack": "vstack",
-    "swapdims": "transpose", "swapaxes": "transpose", "moveaxis": "movedim", "degrees": "rad2deg", "radians": "deg2rad",
-    "concat": "cat", "concatenate": "cat", "special_erf": "erf", "special_exp2": "exp2", "special_expm1": "expm1",
-    "orgqr": "linalg_householder_product",
-}  # fmt: skip
 IS_OF_BOOLS = {"aten::__is__": "aten::eq", "aten::__isnot__": "aten::ne"}
 
 
@@ -67,12 +59,7 @@ def normal_name(node: Node) -> str:
     kind = node.kind()
     if kind in IS_OF_BOOLS and all(isinstance(v.type(), BoolType) for v in node.inputs()):
         return IS_OF_BOOLS[kind]
-    namespace, _, name = kind.partition("::")
-    in_place = name.endswith("_") and name[:-1] in ALIASES
-    wanted = ALIASES.get(name[:-1] if in_place else name)
-    if namespace != "aten" or wanted is None or not node.inputs() or not isinstance(node.input(0).type(), TensorType):
-        return kind
-    return f"aten::{wanted}{'_' if in_place else ''}"
+    return first_name(kind) if any(isinstance(v.type(), TensorType) for v in node.inputs()) else kind
 
 
 def order_outputs(block: Block) -> None:

@@ -189,7 +189,7 @@ def emit_aug_assign(c: Compiler, stmt: tree.AugAssign) -> None:
 
 IN_PLACE = {
     "+": "add_", "-": "sub_", "/": "div_", "*": "mul_", "%": "fmod_", "|": "bitwise_or", "&": "bitwise_and", "^": "bitwise_xor",
-    "<<": "__lshift__", ">>": "__irshift__", "**": "pow",
+    "<<": "__ilshift__", ">>": "__irshift__", "**": "pow",
 }  # fmt: skip
 OUT_OF_PLACE = {
     "+": "add", "-": "sub", "/": "div", "*": "mul", "%": "fmod", "|": "__or__", "&": "__and__", "^": "__xor__",

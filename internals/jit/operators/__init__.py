@@ -1,6 +1,7 @@
 """The operators of graphs (`torch/csrc/jit/runtime/operator.h`, `register_prim_ops.cpp`).
 
     registry.py, overload_order.py   find them, by name or for a node
+    second_names.py                  what a graph calls `arccos`
     properties.py                    side effects, randomness, mutation
     alias_analysis.py, memory_dag.py, topological_moves.py
                                      what may share memory with what, and what may be moved past what

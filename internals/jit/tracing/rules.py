@@ -4,7 +4,7 @@
 |------|-----|
 | not written down itself, but what it is made of | convolutions, recurrent cells |
 | not written down at all | what returns no tensor: `item`, `equal` |
-| by another name | the second names of an operator: `clip` is `clamp`; `detach_` is `detach` |
+| by another name | the second names of an operator (`operators/second_names.py`); `detach_` is `detach` |
 | with `force_outplace`, without its underscore | in-place operators; `zero_` is `zeros_like`, `fill_` is `full_like` |
 | a number in place of a tensor becomes a constant tensor | `x + 1`, and the others of arithmetic |
 | forgotten, with a warning | `resize_` |
@@ -39,13 +39,6 @@ NOT_RECORDED = frozenset(
      "rnn_tanh_cell", "rnn_relu_cell")
 )  # fmt: skip
 
-SECOND_NAMES = {
-    "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
-    "arctan2": "atan2", "arctanh": "atanh", "clip": "clamp", "concat": "cat", "concatenate": "cat", "det": "linalg_det",
-    "divide": "div", "fix": "trunc", "ger": "outer", "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le",
-    "moveaxis": "movedim", "multiply": "mul", "negative": "neg", "not_equal": "ne", "row_stack": "vstack", "subtract": "sub",
-    "swapaxes": "transpose", "swapdims": "transpose", "true_divide": "div", "adjoint": "mH",
-}  # fmt: skip
 PYTHON_OPERATORS = {
     "bitwise_and": "__and__",
     "bitwise_or": "__or__",
@@ -80,13 +73,6 @@ def recorded_name(op: OperatorHandle, force_outplace: bool) -> str:
     elif name in PYTHON_OPERATORS and is_called_by(PYTHON_OPERATORS[name]):
         name = PYTHON_OPERATORS[name]
     return f"{schema.namespace}::{name}"
-
-
-def first_name(kind: str) -> str:
-    """The kind of a node by the first name of its operator: `aten::clamp_` for `aten::clip_`."""
-    stem = kind.removeprefix("aten::").rstrip("_")
-    first = SECOND_NAMES.get(stem)
-    return kind.replace(stem, first, 1) if first and kind.startswith("aten::") else kind
 
 
 def as_recorded(op: OperatorHandle, argument: Argument, given: Any) -> Any:

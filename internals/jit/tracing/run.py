@@ -17,9 +17,9 @@ from typing import Any
 
 from internals.core.tensor_impl import TensorImpl
 from internals.jit.ir import DictType, Graph, ListType, TensorType, TupleType, Type, Value
+from internals.jit.operators.second_names import first_name
 
 from .fixup_scopes import fixup_scopes
-from .rules import first_name
 from .state import TracingState
 from .traceable import check_traceable, infer_type
 
