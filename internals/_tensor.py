@@ -272,7 +272,7 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
     T = property(lambda self: ops.numpy_T(self), doc="The dimensions in reverse order.")
     mT = property(lambda self: ops.mT(self), doc="The last two dimensions transposed.")
     H = property(lambda self: ops.matrix_H(self), doc="A matrix, transposed and conjugated.")
-    mH = property(lambda self: ops.adjoint(self), doc="The last two dimensions transposed, and conjugated.")
+    mH = property(lambda self: ops.mH(self), doc="The last two dimensions transposed, and conjugated.")
 
     @property
     def real(self) -> Any:

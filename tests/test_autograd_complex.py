@@ -83,7 +83,7 @@ def test_like_pytorch(text: str) -> None:
 def test_a_real_input_gets_the_real_part_where_pytorchs_formula_forgets_to_take_it() -> None:
     x = internals.tensor([1.0, 2.0], requires_grad=True)
     internals.where(internals.tensor([True, False]), x, 1j).backward(internals.tensor([3 + 4j, 5j]))
-    assert x.grad.tolist() == [3.0, 0.0]  # type: ignore[union-attr]
+    assert x.grad.tolist() == [3.0, 0.0]
 
 
 def test_the_gradient_is_both_derivatives_in_one_number() -> None:
@@ -130,7 +130,7 @@ def test_leaves_hooks_and_retained_gradients_are_complex() -> None:
     w.register_hook(lambda g: seen.append(g.tolist()))
     w.real.sum().backward(retain_graph=True)
     w.real.sum().backward()
-    assert z.grad.dtype is internals.complex64 and z.grad.tolist() == [-2j, -2j]  # type: ignore[union-attr]
+    assert z.grad.dtype is internals.complex64 and z.grad.tolist() == [-2j, -2j]
     assert seen == [[1, 1], [1, 1]] and w.grad.tolist() == [2, 2]
 
 
@@ -179,3 +179,34 @@ def test_gradcheck_of_results_without_a_gradient() -> None:
         gradcheck(lambda z: z.detach() * 1j, z)
     with pytest.warns(UserWarning, match="not a double precision floating point or complex"):
         gradcheck(lambda z: z * 2, z.to(internals.complex64).detach().requires_grad_(), eps=1e-2, atol=1e-2)
+
+
+CONVOLUTIONS = cases("""
+    F.conv1d(x(1, 2, 5, Z), x(2, 2, 3, Z), x(2, Z), padding=1)
+    F.conv2d(x(1, 2, 4, 4, Z), x(2, 1, 2, 2, Z), groups=2, stride=2)
+    F.conv_transpose1d(x(1, 2, 3, Z), x(2, 2, 2, Z), stride=2)
+""".replace("Z", 'dtype="complex128"'))
+
+
+@pytest.mark.parametrize("text", CONVOLUTIONS)
+def test_convolutions_like_pytorchs_three_real_ones(text: str) -> None:
+    check_gradients(expression(text), names=False)
+
+
+def chain(x: internals.Tensor, y: internals.Tensor) -> internals.Tensor:
+    return ((x * y).tanh() * x + x / y).exp() * (x - y)
+
+
+@pytest.mark.parametrize("kinds", [("complex64", "complex64"), ("float32", "complex64"), ("complex64", "float32")])
+def test_a_script_gives_the_gradients_that_python_gives(kinds: tuple[str, str]) -> None:
+    """Symbolic gradients, which are those of real numbers, stand back."""
+    inputs = [internals.tensor(v, dtype=getattr(internals, kind)) for v, kind in zip(([0.5, 1.5], [2.0, 0.7]), kinds)]
+    found = []
+    scripted = internals.jit.script(chain)
+    for function in (chain, *[scripted] * 3, internals.jit.trace(chain, inputs)):
+        leaves = [(t * (1 - 0.5j) if t.is_complex() else t).detach().requires_grad_() for t in inputs]
+        function(*leaves).abs().sum().backward()
+        found.append([to_numpy(t.grad) for t in leaves])
+    for again in found[1:]:
+        for a, b in zip(found[0], again):
+            np.testing.assert_allclose(a, b, rtol=1e-5)

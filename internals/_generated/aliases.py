@@ -6,9 +6,6 @@ Operators that are others by a second name.
 # ruff: noqa
 from internals._generated import ops
 
-def mH(self):
-    return ops.adjoint(self)
-
 def argwhere(self):
     return ops.nonzero(self)
 

@@ -2545,6 +2545,211 @@ def binary_cross_entropy_with_logits(op, keys, self, target, weight, pos_weight,
     return result
 
 
+def soft_margin_loss(op, keys, self, target, reduction):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, target, reduction) if hot.off else op.table[keys](self, target, reduction)
+    if target._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('soft_margin_loss', 'target')
+    edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, target, reduction) if hot.off else op.table[keys](self, target, reduction)
+    node = nodes.SoftMarginLossBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._raw_saved_target = save(target)
+    node._saved_reduction = reduction
+    result = below(op, keys, self, target, reduction) if hot.off else op.table[keys](self, target, reduction)
+    set_history(result, node)
+    return result
+
+
+def soft_margin_loss_backward(op, keys, grad_output, self, target, reduction):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, self, target, reduction) if hot.off else op.table[keys](grad_output, self, target, reduction)
+    if target._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('soft_margin_loss_backward', 'target')
+    edges = to_grad_output, to_self = gradient_edge(grad_output), gradient_edge(self)
+    if not (to_grad_output[0] is not None or to_self[0] is not None):
+        return below(op, keys, grad_output, self, target, reduction) if hot.off else op.table[keys](grad_output, self, target, reduction)
+    node = nodes.SoftMarginLossBackwardBackward0()
+    node.next_edges = edges
+    node._raw_saved_grad_output = save(grad_output)
+    node._raw_saved_self = save(self)
+    node._raw_saved_target = save(target)
+    node._saved_reduction = reduction
+    result = below(op, keys, grad_output, self, target, reduction) if hot.off else op.table[keys](grad_output, self, target, reduction)
+    set_history(result, node)
+    return result
+
+
+def multi_margin_loss(op, keys, self, target, p, margin, weight, reduction):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, target, p, margin, weight, reduction) if hot.off else op.table[keys](self, target, p, margin, weight, reduction)
+    if target._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('multi_margin_loss', 'target')
+    if weight is not None and weight._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('multi_margin_loss', 'weight')
+    edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, target, p, margin, weight, reduction) if hot.off else op.table[keys](self, target, p, margin, weight, reduction)
+    node = nodes.MultiMarginLossBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._raw_saved_target = save(target)
+    node._saved_p = p
+    node._saved_margin = margin
+    node._raw_saved_weight = save(weight)
+    node._saved_reduction = reduction
+    result = below(op, keys, self, target, p, margin, weight, reduction) if hot.off else op.table[keys](self, target, p, margin, weight, reduction)
+    set_history(result, node)
+    return result
+
+
+def multi_margin_loss_backward(op, keys, grad_output, self, target, p, margin, weight, reduction):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, self, target, p, margin, weight, reduction) if hot.off else op.table[keys](grad_output, self, target, p, margin, weight, reduction)
+    if target._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('multi_margin_loss_backward', 'target')
+    if weight is not None and weight._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('multi_margin_loss_backward', 'weight')
+    edges = to_grad_output, to_self = gradient_edge(grad_output), gradient_edge(self)
+    if not (to_grad_output[0] is not None or to_self[0] is not None):
+        return below(op, keys, grad_output, self, target, p, margin, weight, reduction) if hot.off else op.table[keys](grad_output, self, target, p, margin, weight, reduction)
+    node = nodes.MultiMarginLossBackwardBackward0()
+    node.next_edges = edges
+    result = below(op, keys, grad_output, self, target, p, margin, weight, reduction) if hot.off else op.table[keys](grad_output, self, target, p, margin, weight, reduction)
+    set_history(result, node)
+    return result
+
+
+def multilabel_margin_loss_forward(op, keys, self, target, reduction):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, target, reduction) if hot.off else op.table[keys](self, target, reduction)
+    if target._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('multilabel_margin_loss_forward', 'target')
+    edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, target, reduction) if hot.off else op.table[keys](self, target, reduction)
+    node = nodes.MultilabelMarginLossBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._raw_saved_target = save(target)
+    node._saved_reduction = reduction
+    result = below(op, keys, self, target, reduction) if hot.off else op.table[keys](self, target, reduction)
+    set_history(result[0], node, 0)
+    node._raw_saved_is_target = save(result[1])
+    return result
+
+
+def multilabel_margin_loss_backward(op, keys, grad_output, self, target, reduction, is_target):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, self, target, reduction, is_target) if hot.off else op.table[keys](grad_output, self, target, reduction, is_target)
+    if target._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('multilabel_margin_loss_backward', 'target')
+    if is_target._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('multilabel_margin_loss_backward', 'is_target')
+    edges = to_grad_output, to_self = gradient_edge(grad_output), gradient_edge(self)
+    if not (to_grad_output[0] is not None or to_self[0] is not None):
+        return below(op, keys, grad_output, self, target, reduction, is_target) if hot.off else op.table[keys](grad_output, self, target, reduction, is_target)
+    node = nodes.MultilabelMarginLossBackwardBackward0()
+    node.next_edges = edges
+    result = below(op, keys, grad_output, self, target, reduction, is_target) if hot.off else op.table[keys](grad_output, self, target, reduction, is_target)
+    set_history(result, node)
+    return result
+
+
+def _ctc_loss(op, keys, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity) if hot.off else op.table[keys](log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
+    if targets._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('_ctc_loss', 'targets')
+    edges = (gradient_edge(log_probs),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity) if hot.off else op.table[keys](log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
+    node = nodes.CtcLossBackward0()
+    node.next_edges = edges
+    node._raw_saved_log_probs = save(log_probs)
+    node._raw_saved_targets = save(targets)
+    node._saved_input_lengths = tuple(input_lengths)
+    node._saved_target_lengths = tuple(target_lengths)
+    node._saved_blank = blank
+    node._saved_zero_infinity = zero_infinity
+    result = below(op, keys, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity) if hot.off else op.table[keys](log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
+    set_history(result[0], node, 0)
+    node._raw_saved_result0 = save_output(result[0])
+    node._raw_saved_result1 = save(result[1])
+    return result
+
+
+def _ctc_loss_Tensor(op, keys, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity) if hot.off else op.table[keys](log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
+    if targets._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('_ctc_loss', 'targets')
+    if input_lengths._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('_ctc_loss', 'input_lengths')
+    if target_lengths._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('_ctc_loss', 'target_lengths')
+    edges = (gradient_edge(log_probs),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity) if hot.off else op.table[keys](log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
+    node = nodes.CtcLossBackward1()
+    node.next_edges = edges
+    node._raw_saved_log_probs = save(log_probs)
+    node._raw_saved_targets = save(targets)
+    node._raw_saved_input_lengths = save(input_lengths)
+    node._raw_saved_target_lengths = save(target_lengths)
+    node._saved_blank = blank
+    node._saved_zero_infinity = zero_infinity
+    result = below(op, keys, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity) if hot.off else op.table[keys](log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
+    set_history(result[0], node, 0)
+    node._raw_saved_result0 = save_output(result[0])
+    node._raw_saved_result1 = save(result[1])
+    return result
+
+
+def _ctc_loss_backward(op, keys, grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity) if hot.off else op.table[keys](grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity)
+    if targets._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('_ctc_loss_backward', 'targets')
+    if neg_log_likelihood._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('_ctc_loss_backward', 'neg_log_likelihood')
+    if log_alpha._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('_ctc_loss_backward', 'log_alpha')
+    edges = to_grad, to_log_probs = gradient_edge(grad), gradient_edge(log_probs)
+    if not (to_grad[0] is not None or to_log_probs[0] is not None):
+        return below(op, keys, grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity) if hot.off else op.table[keys](grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity)
+    node = nodes.CtcLossBackwardBackward0()
+    node.next_edges = edges
+    result = below(op, keys, grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity) if hot.off else op.table[keys](grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity)
+    set_history(result, node)
+    return result
+
+
+def _ctc_loss_backward_Tensor(op, keys, grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity) if hot.off else op.table[keys](grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity)
+    if targets._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('_ctc_loss_backward', 'targets')
+    if input_lengths._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('_ctc_loss_backward', 'input_lengths')
+    if target_lengths._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('_ctc_loss_backward', 'target_lengths')
+    if neg_log_likelihood._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('_ctc_loss_backward', 'neg_log_likelihood')
+    if log_alpha._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('_ctc_loss_backward', 'log_alpha')
+    edges = to_grad, to_log_probs = gradient_edge(grad), gradient_edge(log_probs)
+    if not (to_grad[0] is not None or to_log_probs[0] is not None):
+        return below(op, keys, grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity) if hot.off else op.table[keys](grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity)
+    node = nodes.CtcLossBackwardBackward1()
+    node.next_edges = edges
+    result = below(op, keys, grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity) if hot.off else op.table[keys](grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity)
+    set_history(result, node)
+    return result
+
+
 def native_layer_norm(op, keys, input, normalized_shape, weight, bias, eps):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, input, normalized_shape, weight, bias, eps) if hot.off else op.table[keys](input, normalized_shape, weight, bias, eps)

@@ -9,7 +9,7 @@ from internals.autograd.saved_variable import ERR_BACKWARD_TWICE, release, unpac
 from internals._generated.functions import _adaptive_avg_pool2d, _adaptive_avg_pool3d, _fft_c2c, polygamma, trace_backward, view_as_complex, view_as_real, where, xlogy, zeros_like
 from internals._generated.linalg_functions import cross as linalg_cross, lu_solve as linalg_lu_solve
 from internals._generated.nn_functions import _upsample_bicubic2d_aa, _upsample_bilinear2d_aa, _upsample_lanczos2d_aa, _upsample_nearest_exact1d, _upsample_nearest_exact2d, _upsample_nearest_exact3d, avg_pool2d, avg_pool3d, col2im, im2col, nll_loss, nll_loss2d, upsample_bicubic2d, upsample_bilinear2d, upsample_linear1d, upsample_nearest1d, upsample_nearest2d, upsample_nearest3d, upsample_trilinear3d
-from internals._generated.ops import _adaptive_avg_pool2d_backward, _adaptive_avg_pool3d_backward, _cdist_backward, _log_softmax_backward_data, _pack_padded_sequence_backward, _pdist_backward, _softmax_backward_data, _upsample_bicubic2d_aa_backward, _upsample_bilinear2d_aa_backward, _upsample_lanczos2d_aa_backward, _upsample_nearest_exact1d_backward, _upsample_nearest_exact2d_backward, _upsample_nearest_exact3d_backward, affine_grid_generator_backward, avg_pool2d_backward, avg_pool3d_backward, binary_cross_entropy_backward, conv_tbc_backward, convolution_backward, diagonal_backward, elu_backward, embedding_dense_backward, fractional_max_pool2d_backward, fractional_max_pool3d_backward, gelu_backward, grid_sampler_2d_backward, grid_sampler_3d_backward, hardtanh_backward, huber_loss_backward, leaky_relu_backward, log_sigmoid_backward, masked_scatter_backward, max_pool2d_with_indices_backward, max_pool3d_with_indices_backward, mse_loss_backward, native_batch_norm_backward, native_dropout_backward, native_layer_norm_backward, nll_loss2d_backward, nll_loss_backward, select_backward, sigmoid_backward, silu_backward, slice_Tensor, smooth_l1_loss_backward, softplus_backward, tanh_backward, threshold_backward, unfold_backward, upsample_bicubic2d_backward, upsample_bilinear2d_backward, upsample_linear1d_backward, upsample_nearest1d_backward, upsample_nearest2d_backward, upsample_nearest3d_backward, upsample_trilinear3d_backward
+from internals._generated.ops import _adaptive_avg_pool2d_backward, _adaptive_avg_pool3d_backward, _cdist_backward, _ctc_loss_backward, _log_softmax_backward_data, _pack_padded_sequence_backward, _pdist_backward, _softmax_backward_data, _upsample_bicubic2d_aa_backward, _upsample_bilinear2d_aa_backward, _upsample_lanczos2d_aa_backward, _upsample_nearest_exact1d_backward, _upsample_nearest_exact2d_backward, _upsample_nearest_exact3d_backward, affine_grid_generator_backward, avg_pool2d_backward, avg_pool3d_backward, binary_cross_entropy_backward, conv_tbc_backward, convolution_backward, diagonal_backward, elu_backward, embedding_dense_backward, fractional_max_pool2d_backward, fractional_max_pool3d_backward, gelu_backward, grid_sampler_2d_backward, grid_sampler_3d_backward, hardtanh_backward, huber_loss_backward, leaky_relu_backward, log_sigmoid_backward, masked_scatter_backward, max_pool2d_with_indices_backward, max_pool3d_with_indices_backward, mse_loss_backward, multi_margin_loss_backward, multilabel_margin_loss_backward, native_batch_norm_backward, native_dropout_backward, native_layer_norm_backward, nll_loss2d_backward, nll_loss_backward, select_backward, sigmoid_backward, silu_backward, slice_Tensor, smooth_l1_loss_backward, soft_margin_loss_backward, softplus_backward, tanh_backward, threshold_backward, unfold_backward, upsample_bicubic2d_backward, upsample_bilinear2d_backward, upsample_linear1d_backward, upsample_nearest1d_backward, upsample_nearest2d_backward, upsample_nearest3d_backward, upsample_trilinear3d_backward
 from internals._generated.special_functions import i1 as special_i1, i1e as special_i1e, xlog1py as special_xlog1py, zeta as special_zeta
 from internals.autograd.formulas.activations import elu_double_backward, gelu_double_backward, log_sigmoid_double_backward, log_softmax_double_backward, silu_double_backward, softmax_double_backward, softplus_double_backward
 from internals.autograd.formulas.complex import angle_backward, conj, imaginary_part, polar_backward, real_part, sgn_backward, to_copy_backward
@@ -28,7 +28,7 @@ from internals.autograd.formulas.linalg_qr import formula_not_implemented, house
 from internals.autograd.formulas.linalg_svd import svd_backward
 from internals.autograd.formulas.linalg_systems import linalg_det_backward, linalg_solve_backward, linalg_solve_triangular_backward, matrix_exp_backward, slogdet_backward, triangular_solve_backward
 from internals.autograd.formulas.linear_algebra import bmm_mat1_backward, bmm_mat2_backward, mm_mat1_backward, mm_mat2_backward
-from internals.autograd.formulas.losses import binary_cross_entropy_double_backward, binary_cross_entropy_double_backward_target, binary_cross_entropy_target_backward, binary_cross_entropy_with_logits_backward, binary_cross_entropy_with_logits_target_backward, huber_loss_double_backward, mse_loss_double_backward, smooth_l1_loss_double_backward
+from internals.autograd.formulas.losses import binary_cross_entropy_double_backward, binary_cross_entropy_double_backward_target, binary_cross_entropy_target_backward, binary_cross_entropy_with_logits_backward, binary_cross_entropy_with_logits_target_backward, huber_loss_double_backward, mse_loss_double_backward, smooth_l1_loss_double_backward, soft_margin_loss_double_backward, soft_margin_loss_double_backward_grad_output
 from internals.autograd.formulas.moments import std_backward, std_mean_backward, var_backward, var_mean_backward
 from internals.autograd.formulas.movement import as_strided_scatter_backward, block_diag_backward, index_copy_source_backward, index_fill_value_backward, index_reduce_backward, narrow_copy_backward, put_self_backward, scatter_reduce_backward, take_backward
 from internals.autograd.formulas.normalization import batchnorm_double_backward, group_norm_backward, group_norm_double_backward, layer_norm_double_backward
@@ -3005,6 +3005,223 @@ class BinaryCrossEntropyBackwardBackward0(Node):
 
     def release_variables(node):
         release(node._raw_saved_self, node._raw_saved_target, node._raw_saved_weight, node._raw_saved_grad_output)
+
+
+class SoftMarginLossBackward0(Node):
+    """aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_raw_saved_target', '_saved_reduction', )
+    saved_names = ('self', 'target', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        target = node._raw_saved_target.unpack(node)
+        reduction = node._saved_reduction
+        return (soft_margin_loss_backward(grad, self, target, reduction),)
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_target)
+
+
+class SoftMarginLossBackwardBackward0(Node):
+    """aten::soft_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor"""
+
+    __slots__ = ('_raw_saved_grad_output', '_raw_saved_self', '_raw_saved_target', '_saved_reduction', )
+    saved_names = ('grad_output', 'self', 'target', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_grad_output, _), (to_self, _) = node.next_edges
+        grad_grad_output = grad_self = None
+        if to_grad_output is not None:
+            grad_output = node._raw_saved_grad_output.unpack(node)
+            self = node._raw_saved_self.unpack(node)
+            target = node._raw_saved_target.unpack(node)
+            reduction = node._saved_reduction
+            grad_grad_output = soft_margin_loss_double_backward_grad_output(grad, grad_output, self, target, reduction)
+        if to_self is not None:
+            self = node._raw_saved_self.unpack(node)
+            target = node._raw_saved_target.unpack(node)
+            reduction = node._saved_reduction
+            grad_output = node._raw_saved_grad_output.unpack(node)
+            grad_self = soft_margin_loss_double_backward(grad * grad_output, self, target, reduction)
+        return grad_grad_output, grad_self
+
+    def release_variables(node):
+        release(node._raw_saved_grad_output, node._raw_saved_self, node._raw_saved_target)
+
+
+class MultiMarginLossBackward0(Node):
+    """aten::multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_raw_saved_target', '_saved_p', '_saved_margin', '_raw_saved_weight', '_saved_reduction', )
+    saved_names = ('self', 'target', 'weight', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        target = node._raw_saved_target.unpack(node)
+        p = node._saved_p
+        margin = node._saved_margin
+        weight = unpack_optional(node._raw_saved_weight, node)
+        reduction = node._saved_reduction
+        return (multi_margin_loss_backward(grad, self, target, p, margin, weight, reduction),)
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_target, node._raw_saved_weight)
+
+
+class MultiMarginLossBackwardBackward0(Node):
+    """aten::multi_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, Scalar p, Scalar margin, Tensor? weight=None, int reduction=1) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_grad_output, _), (to_self, _) = node.next_edges
+        grad_grad_output = grad_self = None
+        if to_grad_output is not None:
+            grad_grad_output = derivative_not_implemented('multi_margin_loss_backward')
+        if to_self is not None:
+            grad_self = derivative_not_implemented('multi_margin_loss_backward')
+        return grad_grad_output, grad_self
+
+
+class MultilabelMarginLossBackward0(Node):
+    """aten::multilabel_margin_loss_forward(Tensor self, Tensor target, int reduction) -> (Tensor output, Tensor is_target)"""
+
+    __slots__ = ('_raw_saved_self', '_raw_saved_target', '_saved_reduction', '_raw_saved_is_target', )
+    saved_names = ('self', 'target', 'is_target', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        target = node._raw_saved_target.unpack(node)
+        reduction = node._saved_reduction
+        is_target = node._raw_saved_is_target.unpack(node)
+        return (multilabel_margin_loss_backward(grad, self, target, reduction, is_target),)
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_target, node._raw_saved_is_target)
+
+
+class MultilabelMarginLossBackwardBackward0(Node):
+    """aten::multilabel_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, Tensor is_target) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_grad_output, _), (to_self, _) = node.next_edges
+        grad_grad_output = grad_self = None
+        if to_grad_output is not None:
+            grad_grad_output = derivative_not_implemented('multilabel_margin_loss_backward')
+        if to_self is not None:
+            grad_self = derivative_not_implemented('multilabel_margin_loss_backward')
+        return grad_grad_output, grad_self
+
+
+class CtcLossBackward0(Node):
+    """aten::_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)"""
+
+    __slots__ = ('_raw_saved_log_probs', '_raw_saved_targets', '_saved_input_lengths', '_saved_target_lengths', '_raw_saved_result0', '_raw_saved_result1', '_saved_blank', '_saved_zero_infinity', )
+    saved_names = ('log_probs', 'targets', 'result0', 'result1', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        log_probs = node._raw_saved_log_probs.unpack(node)
+        targets = node._raw_saved_targets.unpack(node)
+        input_lengths = node._saved_input_lengths
+        target_lengths = node._saved_target_lengths
+        result0 = node._raw_saved_result0.unpack(node)
+        result1 = node._raw_saved_result1.unpack(node)
+        blank = node._saved_blank
+        zero_infinity = node._saved_zero_infinity
+        return (_ctc_loss_backward(grad, log_probs, targets, input_lengths, target_lengths, result0, result1, blank, zero_infinity),)
+
+    def release_variables(node):
+        release(node._raw_saved_log_probs, node._raw_saved_targets, node._raw_saved_result0, node._raw_saved_result1)
+
+
+class CtcLossBackward1(Node):
+    """aten::_ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)"""
+
+    __slots__ = ('_raw_saved_log_probs', '_raw_saved_targets', '_raw_saved_input_lengths', '_raw_saved_target_lengths', '_raw_saved_result0', '_raw_saved_result1', '_saved_blank', '_saved_zero_infinity', )
+    saved_names = ('log_probs', 'targets', 'input_lengths', 'target_lengths', 'result0', 'result1', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        log_probs = node._raw_saved_log_probs.unpack(node)
+        targets = node._raw_saved_targets.unpack(node)
+        input_lengths = node._raw_saved_input_lengths.unpack(node)
+        target_lengths = node._raw_saved_target_lengths.unpack(node)
+        result0 = node._raw_saved_result0.unpack(node)
+        result1 = node._raw_saved_result1.unpack(node)
+        blank = node._saved_blank
+        zero_infinity = node._saved_zero_infinity
+        return (_ctc_loss_backward(grad, log_probs, targets, input_lengths, target_lengths, result0, result1, blank, zero_infinity),)
+
+    def release_variables(node):
+        release(node._raw_saved_log_probs, node._raw_saved_targets, node._raw_saved_input_lengths, node._raw_saved_target_lengths, node._raw_saved_result0, node._raw_saved_result1)
+
+
+class CtcLossBackwardBackward0(Node):
+    """aten::_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_grad, _), (to_log_probs, _) = node.next_edges
+        grad_grad = grad_log_probs = None
+        if to_grad is not None:
+            grad_grad = derivative_not_implemented('_ctc_loss_backward')
+        if to_log_probs is not None:
+            grad_log_probs = derivative_not_implemented('_ctc_loss_backward')
+        return grad_grad, grad_log_probs
+
+
+class CtcLossBackwardBackward1(Node):
+    """aten::_ctc_loss_backward.Tensor(Tensor grad, Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_grad, _), (to_log_probs, _) = node.next_edges
+        grad_grad = grad_log_probs = None
+        if to_grad is not None:
+            grad_grad = derivative_not_implemented('_ctc_loss_backward')
+        if to_log_probs is not None:
+            grad_log_probs = derivative_not_implemented('_ctc_loss_backward')
+        return grad_grad, grad_log_probs
 
 
 class NativeLayerNormBackward0(Node):

@@ -7,7 +7,7 @@ Each function parses its arguments against the overloads listed with its parser 
 from internals._generated import ops
 from internals.core.arg_parser import PythonArgParser
 
-__all__ = ['linear', 'gelu', 'gelu_', 'silu', 'silu_', 'leaky_relu', 'leaky_relu_', 'elu', 'elu_', 'softplus', 'hardtanh', 'hardtanh_', 'relu6', 'relu6_', 'log_sigmoid', 'hardsigmoid', 'hardsigmoid_', 'hardswish', 'hardswish_', 'mish', 'mish_', 'glu', 'softshrink', 'scaled_dot_product_attention', 'mse_loss', 'smooth_l1_loss', 'huber_loss', 'binary_cross_entropy', 'nll_loss', 'nll_loss2d', 'nll_loss_nd', 'cross_entropy_loss', 'l1_loss', 'one_hot', 'max_pool2d_with_indices', 'avg_pool2d', 'adaptive_avg_pool2d', 'avg_pool3d', 'max_pool3d_with_indices', 'fractional_max_pool2d', 'fractional_max_pool3d', 'max_unpool2d', 'max_unpool3d', 'adaptive_avg_pool3d', 'adaptive_max_pool2d', 'adaptive_max_pool3d', 'upsample_nearest2d', 'upsample_bilinear2d', 'upsample_nearest1d', 'upsample_nearest3d', '_upsample_nearest_exact1d', '_upsample_nearest_exact2d', '_upsample_nearest_exact3d', 'upsample_linear1d', 'upsample_trilinear3d', 'upsample_bicubic2d', '_upsample_bilinear2d_aa', '_upsample_bicubic2d_aa', '_upsample_lanczos2d_aa', 'im2col', 'col2im', 'pad']
+__all__ = ['linear', 'gelu', 'gelu_', 'silu', 'silu_', 'leaky_relu', 'leaky_relu_', 'elu', 'elu_', 'softplus', 'hardtanh', 'hardtanh_', 'relu6', 'relu6_', 'log_sigmoid', 'hardsigmoid', 'hardsigmoid_', 'hardswish', 'hardswish_', 'mish', 'mish_', 'glu', 'softshrink', 'scaled_dot_product_attention', 'mse_loss', 'smooth_l1_loss', 'huber_loss', 'binary_cross_entropy', 'nll_loss', 'nll_loss2d', 'nll_loss_nd', 'cross_entropy_loss', 'l1_loss', 'one_hot', 'soft_margin_loss', 'multi_margin_loss', 'multilabel_margin_loss', 'max_pool2d_with_indices', 'avg_pool2d', 'adaptive_avg_pool2d', 'avg_pool3d', 'max_pool3d_with_indices', 'fractional_max_pool2d', 'fractional_max_pool3d', 'max_unpool2d', 'max_unpool3d', 'adaptive_avg_pool3d', 'adaptive_max_pool2d', 'adaptive_max_pool3d', 'upsample_nearest2d', 'upsample_bilinear2d', 'upsample_nearest1d', 'upsample_nearest3d', '_upsample_nearest_exact1d', '_upsample_nearest_exact2d', '_upsample_nearest_exact3d', 'upsample_linear1d', 'upsample_trilinear3d', 'upsample_bicubic2d', '_upsample_bilinear2d_aa', '_upsample_bicubic2d_aa', '_upsample_lanczos2d_aa', 'im2col', 'col2im', 'pad']
 
 _parse_linear = PythonArgParser('linear', [(ops.linear_op, ops.linear, ops.linear_out_op, ops.linear_out)], False)
 def linear(*args, **kwargs):
@@ -178,6 +178,21 @@ _parse_one_hot = PythonArgParser('one_hot', [(ops.one_hot_op, ops.one_hot)], Fal
 def one_hot(*args, **kwargs):
     """aten::one_hot(Tensor self, int num_classes=-1) -> Tensor"""
     return _parse_one_hot(args, kwargs)
+
+_parse_soft_margin_loss = PythonArgParser('soft_margin_loss', [(ops.soft_margin_loss_op, ops.soft_margin_loss, ops.soft_margin_loss_out_op, ops.soft_margin_loss_out)], False)
+def soft_margin_loss(*args, **kwargs):
+    """aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"""
+    return _parse_soft_margin_loss(args, kwargs)
+
+_parse_multi_margin_loss = PythonArgParser('multi_margin_loss', [(ops.multi_margin_loss_op, ops.multi_margin_loss, ops.multi_margin_loss_out_op, ops.multi_margin_loss_out)], False)
+def multi_margin_loss(*args, **kwargs):
+    """aten::multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1) -> Tensor"""
+    return _parse_multi_margin_loss(args, kwargs)
+
+_parse_multilabel_margin_loss = PythonArgParser('multilabel_margin_loss', [(ops.multilabel_margin_loss_op, ops.multilabel_margin_loss, ops.multilabel_margin_loss_out_op, ops.multilabel_margin_loss_out)], False)
+def multilabel_margin_loss(*args, **kwargs):
+    """aten::multilabel_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"""
+    return _parse_multilabel_margin_loss(args, kwargs)
 
 _parse_max_pool2d_with_indices = PythonArgParser('max_pool2d_with_indices', [(ops.max_pool2d_with_indices_op, ops.max_pool2d_with_indices, ops.max_pool2d_with_indices_out_op, ops.max_pool2d_with_indices_out)], False)
 def max_pool2d_with_indices(*args, **kwargs):

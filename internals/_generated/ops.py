@@ -212,7 +212,7 @@ def adjoint(self, _table=adjoint_op.table):
         return adjoint_op(self)
     return _table[self._geometry.keys](self)
 
-mH_op = define('mH(Tensor(a) self) -> Tensor(a)', CompositeImplicitAutograd='_generated.aliases.mH')
+mH_op = define('mH(Tensor(a) self) -> Tensor(a)', CompositeImplicitAutograd='complex.mH')
 def mH(self, _table=mH_op.table):
     if hot.off:
         return mH_op(self)
@@ -3577,6 +3577,132 @@ def one_hot(self, num_classes, _table=one_hot_op.table):
     if hot.off:
         return one_hot_op(self, num_classes)
     return _table[self._geometry.keys](self, num_classes)
+
+margin_ranking_loss_op = define('margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1) -> Tensor', CompositeImplicitAutograd='margin_losses.margin_ranking_loss')
+def margin_ranking_loss(input1, input2, target, margin, reduction, _table=margin_ranking_loss_op.table):
+    if hot.off:
+        return margin_ranking_loss_op(input1, input2, target, margin, reduction)
+    return _table[input1._geometry.keys | input2._geometry.keys | target._geometry.keys](input1, input2, target, margin, reduction)
+
+hinge_embedding_loss_op = define('hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=1) -> Tensor', CompositeImplicitAutograd='margin_losses.hinge_embedding_loss')
+def hinge_embedding_loss(self, target, margin, reduction, _table=hinge_embedding_loss_op.table):
+    if hot.off:
+        return hinge_embedding_loss_op(self, target, margin, reduction)
+    return _table[self._geometry.keys | target._geometry.keys](self, target, margin, reduction)
+
+cosine_embedding_loss_op = define('cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1) -> Tensor', CompositeImplicitAutograd='margin_losses.cosine_embedding_loss')
+def cosine_embedding_loss(input1, input2, target, margin, reduction, _table=cosine_embedding_loss_op.table):
+    if hot.off:
+        return cosine_embedding_loss_op(input1, input2, target, margin, reduction)
+    return _table[input1._geometry.keys | input2._geometry.keys | target._geometry.keys](input1, input2, target, margin, reduction)
+
+triplet_margin_loss_op = define('triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2.0, float eps=1e-06, bool swap=False, int reduction=1) -> Tensor', CompositeImplicitAutograd='margin_losses.triplet_margin_loss')
+def triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction, _table=triplet_margin_loss_op.table):
+    if hot.off:
+        return triplet_margin_loss_op(anchor, positive, negative, margin, p, eps, swap, reduction)
+    return _table[anchor._geometry.keys | positive._geometry.keys | negative._geometry.keys](anchor, positive, negative, margin, p, eps, swap, reduction)
+
+poisson_nll_loss_op = define('poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor', CompositeImplicitAutograd='margin_losses.poisson_nll_loss')
+def poisson_nll_loss(input, target, log_input, full, eps, reduction, _table=poisson_nll_loss_op.table):
+    if hot.off:
+        return poisson_nll_loss_op(input, target, log_input, full, eps, reduction)
+    return _table[input._geometry.keys | target._geometry.keys](input, target, log_input, full, eps, reduction)
+
+soft_margin_loss_op = define('soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor', CompositeExplicitAutograd='margin_losses.soft_margin_loss', Autograd='_generated.autograd_kernels.soft_margin_loss')
+def soft_margin_loss(self, target, reduction, _table=soft_margin_loss_op.table):
+    if hot.off:
+        return soft_margin_loss_op(self, target, reduction)
+    return _table[self._geometry.keys | target._geometry.keys](self, target, reduction)
+
+soft_margin_loss_out_op = define('soft_margin_loss.out(Tensor self, Tensor target, int reduction=1, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.soft_margin_loss_out', Autograd='autograd.manual.out_variant')
+def soft_margin_loss_out(self, target, reduction, out, _table=soft_margin_loss_out_op.table):
+    if hot.off:
+        return soft_margin_loss_out_op(self, target, reduction, out)
+    return _table[self._geometry.keys | target._geometry.keys | out._geometry.keys](self, target, reduction, out)
+
+soft_margin_loss_backward_op = define('soft_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor', CompositeExplicitAutograd='margin_losses.soft_margin_loss_backward', Autograd='_generated.autograd_kernels.soft_margin_loss_backward')
+def soft_margin_loss_backward(grad_output, self, target, reduction, _table=soft_margin_loss_backward_op.table):
+    if hot.off:
+        return soft_margin_loss_backward_op(grad_output, self, target, reduction)
+    return _table[grad_output._geometry.keys | self._geometry.keys | target._geometry.keys](grad_output, self, target, reduction)
+
+multi_margin_loss_op = define('multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1) -> Tensor', CPU='multi_margin_losses.multi_margin_loss', Autograd='_generated.autograd_kernels.multi_margin_loss')
+def multi_margin_loss(self, target, p, margin, weight, reduction, _table=multi_margin_loss_op.table):
+    if hot.off:
+        return multi_margin_loss_op(self, target, p, margin, weight, reduction)
+    return _table[self._geometry.keys | target._geometry.keys | (0 if weight is None else weight._geometry.keys)](self, target, p, margin, weight, reduction)
+
+multi_margin_loss_out_op = define('multi_margin_loss.out(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.multi_margin_loss_out', Autograd='autograd.manual.out_variant')
+def multi_margin_loss_out(self, target, p, margin, weight, reduction, out, _table=multi_margin_loss_out_op.table):
+    if hot.off:
+        return multi_margin_loss_out_op(self, target, p, margin, weight, reduction, out)
+    return _table[self._geometry.keys | target._geometry.keys | (0 if weight is None else weight._geometry.keys) | out._geometry.keys](self, target, p, margin, weight, reduction, out)
+
+multi_margin_loss_backward_op = define('multi_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, Scalar p, Scalar margin, Tensor? weight=None, int reduction=1) -> Tensor', CPU='multi_margin_losses.multi_margin_loss_backward', Autograd='_generated.autograd_kernels.multi_margin_loss_backward')
+def multi_margin_loss_backward(grad_output, self, target, p, margin, weight, reduction, _table=multi_margin_loss_backward_op.table):
+    if hot.off:
+        return multi_margin_loss_backward_op(grad_output, self, target, p, margin, weight, reduction)
+    return _table[grad_output._geometry.keys | self._geometry.keys | target._geometry.keys | (0 if weight is None else weight._geometry.keys)](grad_output, self, target, p, margin, weight, reduction)
+
+multilabel_margin_loss_op = define('multilabel_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor', CompositeImplicitAutograd='multi_margin_losses.multilabel_margin_loss')
+def multilabel_margin_loss(self, target, reduction, _table=multilabel_margin_loss_op.table):
+    if hot.off:
+        return multilabel_margin_loss_op(self, target, reduction)
+    return _table[self._geometry.keys | target._geometry.keys](self, target, reduction)
+
+multilabel_margin_loss_out_op = define('multilabel_margin_loss.out(Tensor self, Tensor target, int reduction=1, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.multilabel_margin_loss_out', Autograd='autograd.manual.out_variant')
+def multilabel_margin_loss_out(self, target, reduction, out, _table=multilabel_margin_loss_out_op.table):
+    if hot.off:
+        return multilabel_margin_loss_out_op(self, target, reduction, out)
+    return _table[self._geometry.keys | target._geometry.keys | out._geometry.keys](self, target, reduction, out)
+
+multilabel_margin_loss_forward_op = define('multilabel_margin_loss_forward(Tensor self, Tensor target, int reduction) -> (Tensor output, Tensor is_target)', CPU='multi_margin_losses.multilabel_margin_loss_forward', Autograd='_generated.autograd_kernels.multilabel_margin_loss_forward')
+def multilabel_margin_loss_forward(self, target, reduction, _table=multilabel_margin_loss_forward_op.table):
+    if hot.off:
+        return multilabel_margin_loss_forward_op(self, target, reduction)
+    return _table[self._geometry.keys | target._geometry.keys](self, target, reduction)
+
+multilabel_margin_loss_backward_op = define('multilabel_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, Tensor is_target) -> Tensor', CPU='multi_margin_losses.multilabel_margin_loss_backward', Autograd='_generated.autograd_kernels.multilabel_margin_loss_backward')
+def multilabel_margin_loss_backward(grad_output, self, target, reduction, is_target, _table=multilabel_margin_loss_backward_op.table):
+    if hot.off:
+        return multilabel_margin_loss_backward_op(grad_output, self, target, reduction, is_target)
+    return _table[grad_output._geometry.keys | self._geometry.keys | target._geometry.keys | is_target._geometry.keys](grad_output, self, target, reduction, is_target)
+
+ctc_loss_IntList_op = define('ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, int reduction=1, bool zero_infinity=False) -> Tensor', CompositeImplicitAutograd='ctc_loss.ctc_loss_int_list')
+def ctc_loss_IntList(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity, _table=ctc_loss_IntList_op.table):
+    if hot.off:
+        return ctc_loss_IntList_op(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)
+    return _table[log_probs._geometry.keys | targets._geometry.keys](log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)
+
+ctc_loss_Tensor_op = define('ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, int reduction=1, bool zero_infinity=False) -> Tensor', CompositeImplicitAutograd='ctc_loss.ctc_loss_tensor')
+def ctc_loss_Tensor(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity, _table=ctc_loss_Tensor_op.table):
+    if hot.off:
+        return ctc_loss_Tensor_op(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)
+    return _table[log_probs._geometry.keys | targets._geometry.keys | input_lengths._geometry.keys | target_lengths._geometry.keys](log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)
+
+_ctc_loss_op = define('_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)', CPU='ctc_loss._ctc_loss', Autograd='_generated.autograd_kernels._ctc_loss')
+def _ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity, _table=_ctc_loss_op.table):
+    if hot.off:
+        return _ctc_loss_op(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
+    return _table[log_probs._geometry.keys | targets._geometry.keys](log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
+
+_ctc_loss_Tensor_op = define('_ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)', CPU='ctc_loss._ctc_loss_tensor', Autograd='_generated.autograd_kernels._ctc_loss_Tensor')
+def _ctc_loss_Tensor(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity, _table=_ctc_loss_Tensor_op.table):
+    if hot.off:
+        return _ctc_loss_Tensor_op(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
+    return _table[log_probs._geometry.keys | targets._geometry.keys | input_lengths._geometry.keys | target_lengths._geometry.keys](log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
+
+_ctc_loss_backward_op = define('_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor', CPU='ctc_loss._ctc_loss_backward', Autograd='_generated.autograd_kernels._ctc_loss_backward')
+def _ctc_loss_backward(grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity, _table=_ctc_loss_backward_op.table):
+    if hot.off:
+        return _ctc_loss_backward_op(grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity)
+    return _table[grad._geometry.keys | log_probs._geometry.keys | targets._geometry.keys | neg_log_likelihood._geometry.keys | log_alpha._geometry.keys](grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity)
+
+_ctc_loss_backward_Tensor_op = define('_ctc_loss_backward.Tensor(Tensor grad, Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor', CPU='ctc_loss._ctc_loss_backward_tensor', Autograd='_generated.autograd_kernels._ctc_loss_backward_Tensor')
+def _ctc_loss_backward_Tensor(grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity, _table=_ctc_loss_backward_Tensor_op.table):
+    if hot.off:
+        return _ctc_loss_backward_Tensor_op(grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity)
+    return _table[grad._geometry.keys | log_probs._geometry.keys | targets._geometry.keys | input_lengths._geometry.keys | target_lengths._geometry.keys | neg_log_likelihood._geometry.keys | log_alpha._geometry.keys](grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity)
 
 native_layer_norm_op = define('native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)', CPU='normalization.native_layer_norm', CUDA='cuda.normalization.native_layer_norm', Autograd='_generated.autograd_kernels.native_layer_norm')
 def native_layer_norm(input, normalized_shape, weight, bias, eps, _table=native_layer_norm_op.table):

@@ -89,7 +89,9 @@ def conj(self: Any) -> Any:
 
 
 def _conj(self: TensorImpl) -> Any:
-    """The complex conjugate of a complex tensor, computed."""
+    """The complex conjugate of a complex tensor, computed. Raises RuntimeError for a real one, which has nothing to conjugate."""
+    if self._geometry.dtype.category != dt.COMPLEX:
+        raise RuntimeError("_conj is only for complex tensors; conj takes real ones as well")
     return unary(np.conjugate, self, None, "same")
 
 
@@ -132,7 +134,7 @@ def angle(self: TensorImpl, out: Any = None) -> Any:
 
 def sgn(self: TensorImpl, out: Any = None) -> Any:
     """z / |z|, and 0 at 0: the sign of a real number, the direction of a complex one as a number of length 1."""
-    return TensorIterator((self,), out, "same").run(np.sign) if self.is_complex() else sign(self, out)
+    return TensorIterator((self,), out, "same").run(_unit) if self.is_complex() else sign(self, out)
 
 
 def isreal(self: Any) -> Any:
@@ -149,9 +151,12 @@ def vdot(self: TensorImpl, other: TensorImpl, out: Any = None) -> Any:
 
 def adjoint(self: Any) -> Any:
     """The last two dimensions transposed, and conjugated. Raises RuntimeError for a vector."""
-    if self.dim() == 1:
-        raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.")
-    return conj(self.transpose(-2, -1)) if self.dim() else conj(self)
+    return _conjugate_transpose(self, "adjoint()")
+
+
+def mH(self: Any) -> Any:
+    """The same."""
+    return _conjugate_transpose(self, "mH")
 
 
 def matrix_H(self: Any) -> Any:
@@ -162,6 +167,12 @@ def matrix_H(self: Any) -> Any:
             + (" For batches of matrices, consider using tensor.mH" if self.dim() > 2 else "")
         )
     return adjoint(self)
+
+
+def _conjugate_transpose(self: Any, name: str) -> Any:
+    if self.dim() == 1:
+        raise RuntimeError(f"tensor.{name} is only supported on matrices or batches of matrices. Got 1-D tensor.")
+    return conj(self.transpose(-2, -1)) if self.dim() else conj(self)
 
 
 def _put_together(name: str, loop: Any, a: TensorImpl, b: TensorImpl, out: Any) -> Any:
@@ -191,6 +202,11 @@ def _pair(real: Any, imag: Any, out: Any) -> None:
 def _point(distance: Any, direction: Any, out: Any) -> None:
     np.multiply(distance, np.cos(direction), out=out.real)
     np.multiply(distance, np.sin(direction), out=out.imag)
+
+
+def _unit(a: Any, out: Any) -> None:
+    length = np.abs(a)
+    np.copyto(out, np.where(length == 0, 0, a / length))
 
 
 def _direction(a: Any, out: Any) -> None:

@@ -10,7 +10,11 @@ When gradients arrive at that node, it runs `df`, in an executor of its own: `df
 with None for gradients that are not defined. And since it runs like any graph, it can be recorded and differentiated again. For
 that the temporaries are outputs of the node as well: what `df` does to them leads back here.
 
-How the real one differs: the same; a captured undefined tensor, or a list of tensors, needs bookkeeping there.
+The formulas of `df` are those of real numbers. Where a complex one comes in, `f` runs on the inputs as they are, so that autograd
+records it operator by operator.
+
+How the real one differs: the same, though its formulas are wrong for complex numbers; a captured undefined tensor, or a list of
+tensors, needs bookkeeping there.
 """
 
 from __future__ import annotations
@@ -24,13 +28,14 @@ from internals.autograd.saved_variable import ERR_BACKWARD_TWICE, SavedVariable,
 from internals.core.dtype import FLOATING
 from internals.core.grad_mode import is_grad_enabled
 from internals.core.tensor_impl import TensorImpl, make
+from internals.jit.ir.tensor_type import TensorType
 from internals.jit.passes.autodiff_subgraphs import unpack_gradient
 
 from .graph_executor import GraphExecutor
 from .node_functions import node_function, run_subgraph
 
 if TYPE_CHECKING:
-    from internals.jit.ir import Node
+    from internals.jit.ir import Node, Type
     from internals.jit.passes.differentiate import Gradient
 
 
@@ -51,11 +56,16 @@ class DifferentiableGraph:
         self.backward = GraphExecutor(gradient.df, "<backward>")
         self.several = len(gradient.f.outputs()) > 1
         self.vjp_number = {output: i for i, output in reversed(list(enumerate(gradient.df_input_vjps)))}
+        self.has_complex = any(str(n.output().type()) == "complex" for n in gradient.f.findAllNodes("prim::Constant"))
+        self.is_real = not self.has_complex and all(_is_real(v.type()) for v in gradient.f.inputs())
 
     def __call__(self, *inputs: Any) -> Any:
         g = self.gradient
-        edges = [gradient_edge(inputs[i]) for i in g.df_output_vjps] if is_grad_enabled() else []
-        detached = [_detached(v) for v in inputs]
+        if not self.is_real and (self.has_complex or any(map(_is_complex, inputs))):
+            edges, detached = [], list(inputs)
+        else:
+            edges = [gradient_edge(inputs[i]) for i in g.df_output_vjps] if is_grad_enabled() else []
+            detached = [_detached(v) for v in inputs]
         results = self.forward(*detached)
         outputs = list(results) if self.several else [results]
         if any(edge[0] is not None for edge in edges):
@@ -106,6 +116,18 @@ class DifferentiableGraphBackward(AutogradNode):
     @property
     def released(self) -> bool:
         return self.captured is None
+
+
+def _is_real(type: Type) -> bool:
+    """Whether no complex number can come in where this type is asked for."""
+    if isinstance(type, TensorType):
+        dtype = type.dtype()
+        return dtype is not None and not dtype.is_complex
+    return str(type) in ("int", "float", "bool", "int[]", "bool[]", "NoneType")
+
+
+def _is_complex(v: Any) -> bool:
+    return v.is_complex() if isinstance(v, TensorImpl) else isinstance(v, complex)
 
 
 def _detached(v: Any) -> Any:
