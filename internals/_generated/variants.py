@@ -727,13 +727,13 @@ def nll_loss2d_out(self, target, weight, reduction, ignore_index, out):
     return write_out(out, ops.nll_loss2d(self, target, weight, reduction, ignore_index))
 
 def soft_margin_loss_out(self, target, reduction, out):
-    return write_out(out, margin_losses.soft_margin_loss(self, target, reduction))
+    return write_exact_out(out, margin_losses.soft_margin_loss(self, target, reduction))
 
 def multi_margin_loss_out(self, target, p, margin, weight, reduction, out):
-    return write_out(out, multi_margin_losses.multi_margin_loss(self, target, p, margin, weight, reduction))
+    return write_exact_out(out, multi_margin_losses.multi_margin_loss(self, target, p, margin, weight, reduction))
 
 def multilabel_margin_loss_out(self, target, reduction, out):
-    return write_out(out, ops.multilabel_margin_loss(self, target, reduction))
+    return write_exact_out(out, ops.multilabel_margin_loss(self, target, reduction))
 
 def native_batch_norm_out(input, weight, bias, running_mean, running_var, training, momentum, eps, out0, out1, out2):
     return normalization.native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, out=(out0, out1, out2))

@@ -106,3 +106,15 @@ def test_a_kernel_that_leaves_complex_numbers_to_the_cpu_says_so() -> None:
             function(z, z)
     out = torch.empty(2, 2, dtype=torch.complex64, device="cuda")
     assert torch.mm(z, z, out=out) is out and out.cpu().tolist() == [[2, 2], [2, 2]]
+
+
+def test_complex_numbers_have_gradients_there_as_well() -> None:
+    found = []
+    for device in ("cuda", "cpu"):
+        z = torch.tensor([1 + 2j, 3 - 1j], device=device, requires_grad=True)
+        y = z * 1
+        y.real.mul_(2)
+        ((y * y.conj()).real.sum() + (y @ y).imag + y.sgn().real.sum() + y.angle().sum() + y.norm()).backward()
+        found.append(z.grad.tolist())
+    for a, b in zip(*found):
+        assert a == pytest.approx(b, rel=1e-5)
