@@ -72,6 +72,20 @@ def binary_cross_entropy_with_logits_target_backward(
     return _weighted(_mean_factor(slope, target, reduction), weight)
 
 
+def soft_margin_loss_double_backward(grad: Any, self: Any, target: Any, reduction: int) -> Any:
+    """target² z / (1 + z)², z = exp(-target * self)."""
+    z = (-target * self).exp()
+    return _mean_factor(grad * target * target * z / (z + 1).square(), self, reduction)
+
+
+def soft_margin_loss_double_backward_grad_output(
+    grad: Any, grad_output: Any, self: Any, target: Any, reduction: int
+) -> Any:
+    """The slopes times `grad`; summed, if `grad_output` is one number for all elements."""
+    slopes = ops.soft_margin_loss_backward(grad, self, target, reduction)
+    return slopes if grad_output.dim() else slopes.sum()
+
+
 def _denominator(self: Any) -> Any:
     return ((1 - self) * self).clamp_min(_EPSILON)
 

@@ -1,0 +1,194 @@
+"""Losses of classes that should stand out by a margin (`aten/src/ATen/native/LossMultiMargin.cpp`, `LossMultiLabelMargin.cpp`).
+
+What a row was not labelled with should stay `margin` below what it was labelled with. Every class pays what it lacks of that, for
+each of the labels; the sum is divided by the number of classes.
+
+How the real one differs: it goes through the elements one by one; here numpy takes a row at a time, or all of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from internals._generated import ops
+from internals.aten.dtype_checks import not_implemented
+from internals.core import dtype as dt
+from internals.core.dtype import SCALAR_TYPE_NAME
+from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
+
+from .losses import MEAN, NONE
+
+
+@np.errstate(all="ignore")
+def multi_margin_loss(
+    self: TensorImpl, target: TensorImpl, p: Any = 1, margin: Any = 1, weight: Any = None, reduction: int = MEAN
+) -> Any:
+    """max(0, margin - self[target] + self[other])ᵖ, summed over the others, for rows (N, C) and classes (N), or (C) and ().
+
+    `weight` (C) weighs a row by its class. Raises RuntimeError for another `p` than 1 and 2, and for shapes that do not fit.
+    """
+    _check_classes(self, target, p, weight)
+    x, classes = _rows(self), _class_of(self, target)
+    _check_dtype("multi_margin_loss_cpu_kernel", self, target, weight)
+    distances, _ = _distances(x, classes, margin)
+    losses = (distances if p == 1 else distances * distances).sum(1) / x.shape[1]
+    if weight is not None:
+        losses = np.where(losses > 0, losses * array(weight).reshape(-1)[classes], 0)
+    return _reduced(losses.astype(x.dtype, copy=False), reduction, self.dtype, target.dim() > 0)
+
+
+@np.errstate(all="ignore")
+def multi_margin_loss_backward(
+    grad_output: TensorImpl,
+    self: TensorImpl,
+    target: TensorImpl,
+    p: Any,
+    margin: Any,
+    weight: Any = None,
+    reduction: int = MEAN,
+) -> Any:
+    """The gradient of `self`: what every class gets, the target gets negative."""
+    _check_classes(self, target, p, weight)
+    x, classes = _rows(self), _class_of(self, target)
+    _check_dtype("multi_margin_loss_backward_cpu_kernel", self, target, weight)
+    distances, all_rows = _distances(x, classes, margin)
+    slopes = (distances > 0).astype(x.dtype) if p == 1 else 2 * distances
+    if weight is not None:
+        slopes = np.where(distances > 0, slopes * array(weight).reshape(-1)[classes, None], 0)
+    slopes[all_rows, classes] = -slopes.sum(1)
+    return _times_gradient(slopes, grad_output, self, reduction)
+
+
+def multilabel_margin_loss(self: Any, target: Any, reduction: int = MEAN) -> Any:
+    return ops.multilabel_margin_loss_forward(self, target, reduction)[0]
+
+
+def multilabel_margin_loss_forward(self: TensorImpl, target: TensorImpl, reduction: int) -> tuple[Any, Any]:
+    """The sum of max(0, 1 - self[label] + self[other]) over labels and others; `target` lists the labels up to the first -1.
+
+    Rows (N, C) and labels (N, C), or both (C). The second result is 1 where a class is a label. Raises RuntimeError for shapes
+    that do not fit, and for labels that are no classes.
+    """
+    x, labels = _labels(self, target)
+    _check_dtype("multilabel_margin_loss_forward_out_frame", self, target, None)
+    is_target = empty_contiguous(tuple(target.shape), self.dtype)
+    marks = array(is_target).reshape(x.shape)
+    marks.fill(0)
+    losses = np.zeros(x.shape[0], x.dtype)
+    for row, mark, (i, named) in zip(x, marks, enumerate(labels)):
+        mark[named] = 1
+        losses[i] = _positive(1 - row[named, None] + row[mark == 0]).sum() / x.shape[1]
+    return _reduced(losses, reduction, self.dtype, target.dim() > 1), is_target
+
+
+@np.errstate(all="ignore")
+def multilabel_margin_loss_backward(
+    grad_output: TensorImpl, self: TensorImpl, target: TensorImpl, reduction: int, is_target: TensorImpl
+) -> Any:
+    """The gradient of `self`: each label too near to another class loses what that class gains."""
+    x, labels = _labels(self, target)
+    if is_target.shape != target.shape:
+        raise RuntimeError(
+            f"Expected tensor for argument #5 'is_target' to have same size as tensor for argument #3 'target'; but "
+            f"{list(is_target.shape)} does not equal {list(target.shape)} (while checking arguments for "
+            "multilabel_margin_loss_backward_cpu)"
+        )
+    _check_dtype("multilabel_margin_loss_backward_out_frame", self, target, None)
+    slopes = np.zeros_like(x)
+    for row, slope, mark, named in zip(x, slopes, array(is_target).reshape(x.shape), labels):
+        others = np.flatnonzero(mark == 0)
+        near = 1 - row[named, None] + row[others] > 0
+        slope[others] = near.sum(0)
+        np.subtract.at(slope, named, near.sum(1))
+    return _times_gradient(slopes, grad_output, self, reduction)
+
+
+def _distances(x: Any, classes: Any, margin: Any) -> tuple[Any, Any]:
+    """max(0, margin - x[target] + x), 0 at the target itself; and the numbers of the rows."""
+    all_rows = np.arange(x.shape[0])
+    distances = _positive(x.dtype.type(margin) - x[all_rows, classes][:, None] + x)
+    distances[all_rows, classes] = 0
+    return distances, all_rows
+
+
+def _positive(a: Any) -> Any:
+    """max(0, a), and 0 for NaN."""
+    return np.where(a > 0, a, 0)
+
+
+def _reduced(losses: Any, reduction: int, dtype: Any, one_each: bool) -> Any:
+    """A loss for each row, if that is asked for and there are rows; else one number."""
+    if reduction == NONE and one_each:
+        result = empty_contiguous(losses.shape, dtype)
+        array(result)[...] = losses
+        return result
+    result = empty_contiguous((), dtype)
+    array(result)[...] = losses.mean() if reduction == MEAN and losses.size else losses.sum()
+    return result
+
+
+def _times_gradient(slopes: Any, grad_output: TensorImpl, self: TensorImpl, reduction: int) -> Any:
+    result = empty_contiguous(tuple(self.shape), self.dtype)
+    if slopes.size:
+        scale = 1 / slopes.size if reduction == MEAN else 1 / slopes.shape[1]
+        gradient = array(grad_output)
+        gradient = gradient.reshape(-1, 1) if reduction == NONE and gradient.ndim else gradient
+        array(result)[...] = (slopes * slopes.dtype.type(scale) * gradient).reshape(self.shape)
+    return result
+
+
+def _rows(self: TensorImpl) -> Any:
+    """The elements as rows, one row for up to one dimension. Raises RuntimeError for no classes, or too many dimensions."""
+    if self.dim() > 2 or (self.dim() and not self.shape[-1]):
+        raise RuntimeError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(self.shape)}"
+        )
+    return array(self) if self.dim() == 2 else array(self).reshape(1, -1)
+
+
+def _check_classes(self: TensorImpl, target: TensorImpl, p: Any, weight: Any) -> None:
+    if p not in (1, 2):
+        raise RuntimeError("only p == 1 and p == 2 supported")
+    rows, classes = _rows(self).shape
+    if target.dim() > 1 or target.numel() != rows:
+        raise RuntimeError(f"inconsistent target size, expected {rows} but got {list(target.shape)}")
+    if weight is not None and (weight.dim() > 1 or weight.numel() != classes):
+        raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
+
+
+def _class_of(self: TensorImpl, target: TensorImpl) -> Any:
+    _check_long(target)
+    classes = array(target).reshape(-1)
+    if classes.size and not (0 <= classes.min() and classes.max() < _rows(self).shape[1]):
+        raise RuntimeError("target out of range")
+    return classes
+
+
+def _labels(self: TensorImpl, target: TensorImpl) -> tuple[Any, list[Any]]:
+    """The rows, and of each the classes that it is labelled with."""
+    x = _rows(self)
+    fits = target.shape == self.shape if self.dim() == 2 else target.dim() <= 1 and target.numel() == x.shape[1]
+    if not fits:
+        raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(self.shape)}")
+    _check_long(target)
+    labels = array(target).reshape(x.shape)
+    if labels.size and not (-1 <= labels.min() and labels.max() < x.shape[1]):
+        raise RuntimeError("argument #2 'target' is out of range")
+    counts = np.logical_and.accumulate(labels >= 0, axis=1).sum(1)
+    return x, [row[:count] for row, count in zip(labels, counts)]
+
+
+def _check_long(target: TensorImpl) -> None:
+    if target.dtype is not dt.int64:
+        raise RuntimeError(f"expected scalar type Long but found {SCALAR_TYPE_NAME[target.dtype]}")
+
+
+def _check_dtype(kernel: str, self: TensorImpl, target: TensorImpl, weight: Any) -> None:
+    if self.dtype not in (dt.float32, dt.float64):
+        raise not_implemented(kernel, self.dtype)
+    if weight is not None and weight.dtype is not self.dtype:
+        raise RuntimeError(
+            f"expected scalar type {SCALAR_TYPE_NAME[self.dtype]} but found {SCALAR_TYPE_NAME[weight.dtype]}"
+        )
