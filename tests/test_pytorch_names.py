@@ -80,7 +80,6 @@ def test_a_script_that_calls_one_does_not_compile(tmp_path: Path) -> None:
 def test_the_advice_leads_somewhere() -> None:
     root = Path(__file__).parent.parent
     advice = pytorch_names.advice(ABSENT[0])
-    page, notebook = pytorch_names.PAGE, pytorch_names.NOTEBOOK.partition(",")[0]
-    assert page in advice and notebook in advice and (root / page).is_file()
-    section = pytorch_names.NOTEBOOK.partition(', "')[2].rstrip('"')
-    assert section in (root / notebook).read_text(encoding="utf-8")
+    assert pytorch_names.PAGE in advice and (root / pytorch_names.PAGE).is_file()
+    assert pytorch_names.NOTEBOOK in advice
+    assert f"### {pytorch_names.SECTION}\\n" in (root / pytorch_names.NOTEBOOK).read_text(encoding="utf-8")

@@ -15,7 +15,8 @@ from pathlib import Path
 from internals.core.dispatcher import dispatcher
 
 LIST = Path(__file__).with_name("pytorch_names.txt")
-PAGE, NOTEBOOK = "docs/operators.md", "notebooks/06_aten_dispatcher_codegen.ipynb, \"An operator for everybody\""
+PAGE = "docs/operators.md"
+NOTEBOOK, SECTION = "notebooks/06_aten_dispatcher_codegen.ipynb", "An operator for everybody"
 
 
 @cache
@@ -35,7 +36,10 @@ def advice(name: str) -> str:
     """What to say of an operator of PyTorch that is not here; "" for a name that PyTorch has no operator of, or that is here."""
     if not is_pytorchs(name) or any(n.partition(".")[0] == f"aten::{name}" for n in dispatcher.operators):
         return ""
-    return f"PyTorch has an operator {name!r}; here it is not implemented. {PAGE} lists what is, and {NOTEBOOK} shows how to add one."
+    return (
+        f"PyTorch has an operator {name!r}; here it is not implemented. {PAGE} lists what is; "
+        f'"{SECTION}" in {NOTEBOOK} shows how to add one.'
+    )
 
 
 def missing_attribute(owner: str, name: str, prefix: str = "", place: str = "") -> AttributeError:
