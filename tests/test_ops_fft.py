@@ -127,6 +127,17 @@ def test_strides_of_spectra_are_pytorchs(name: str, layout: str) -> None:
     assert ours == torch_strides
 
 
+@pytest.mark.parametrize("name", ["fft", "ifft", "fft2", "ifftn"])
+def test_zeros_have_pytorchs_signs(name: str) -> None:
+    """One half is the mirror image of the other, as the signs of zeros, which are printed, show."""
+
+    def case(T: Any) -> Any:
+        tensors = (T.arange(8.0).reshape(2, 4), T.ones(3, 4, dtype=T.float64))
+        return [T.signbit(T.view_as_real(getattr(T.fft, name)(t).resolve_conj())).tolist() for t in tensors]
+
+    assert case(torch) == case(oracle())
+
+
 def _tensors(lib: Any) -> Any:
     return lambda *sizes: lib.ones(*sizes)
 

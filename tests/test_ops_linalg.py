@@ -34,6 +34,8 @@ VALUES = cases("""
     T.linalg.solve(x(2, 3, 3), x(3, 2)).stride()
     T.linalg.solve(x(3, 3), x(2, 3), left=False).stride()
     T.linalg.solve_triangular(x(2, 3, 3), x(3, 2), upper=True).stride()
+    T.linalg.solve_triangular(x(2, 3, 3), x(2, 3), upper=True, left=False).stride()
+    T.linalg.matrix_power(x(2, 3, 3).mT, 0).stride()
     T.linalg.inv_ex(x.of([[1, 2], [2, 4]])).info
     T.linalg.inv_ex(T.eye(2).expand(3, 2, 2)).info
     T.linalg.inv(x(0, 0)), T.inverse(x(2, 0, 0))

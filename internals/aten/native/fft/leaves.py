@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from internals.aten.late import fft
 from internals.aten.native.factories import empty_strided
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype, float16
@@ -31,11 +33,23 @@ def _fft_r2c(self: TensorImpl, dim: Sequence[int], normalization: int, onesided:
     if self.dtype is float16:
         raise RuntimeError("MKL FFT doesn't support tensors of type: Half")
     dims = _wrapped(dim, self)
-    transform = fft.rfftn if onesided else fft.fftn
-    sizes = {dims[-1]: self.shape[dims[-1]] // 2 + 1} if onesided else {}
-    return _result(
-        self, dims, sizes, self.dtype.to_complex(), lambda a: transform(a, axes=dims, norm=FORWARD[normalization])
-    )
+    points = self.shape[dims[-1]]
+
+    def transform(a: Any) -> Any:
+        half = fft.rfftn(a, axes=dims, norm=FORWARD[normalization])
+        return half if onesided else _with_mirror_image(half, dims, points)
+
+    sizes = {dims[-1]: points // 2 + 1} if onesided else {}
+    return _result(self, dims, sizes, self.dtype.to_complex(), transform)
+
+
+def _with_mirror_image(half: Any, dims: Sequence[int], points: int) -> Any:
+    """All of a spectrum: at -k in all of `dims` is the conjugate of what is at k."""
+    *others, last = dims
+    mirror = half.take(range(points - half.shape[last], 0, -1), axis=last).conj()
+    for d in others:
+        mirror = np.roll(np.flip(mirror, d), 1, d)
+    return np.concatenate([half, mirror], axis=last)
 
 
 def _fft_c2r(self: TensorImpl, dim: Sequence[int], normalization: int, last_dim_size: int) -> Any:

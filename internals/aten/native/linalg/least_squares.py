@@ -10,7 +10,7 @@ How the real one differs: it says the same; on a GPU there is only `gels`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,11 +48,13 @@ def linalg_lstsq(self: Any, b: Any, rcond: float | None = None, driver: str | No
     k, rhs, real = min(m, n), sides.shape[-1], self.dtype.to_real()
     buffer = column_major((*batch, max(m, n), rhs), self.dtype)
     array(buffer)[..., :m, :] = sides
-    rank, values, info = zeros(batch, dt.int64), zeros((*batch, k), real), np.zeros(batch, np.int32)
+    own = self.shape[:-2]
+    rank, values, info = zeros(own, dt.int64), zeros((*own, k), real), np.zeros(own, np.int32)
     if rcond is None:
         rcond = float(np.finfo(self.dtype.np).eps) * max(m, n)
     if self.numel():
-        each(_solver(driver, self, rcond, rhs), [broadcast_batch(self, batch), buffer], [buffer, rank, values, info])
+        found = [_shared(array(rank), batch), _shared(array(values), (*batch, k)), _shared(info, batch)]
+        each(_solver(driver, self, rcond, rhs), [broadcast_batch(self, batch), buffer], [buffer, *found])
     elif driver == "gels" or not m:
         array(buffer)[...] = 0
     check_errors(info, NAME, self.dim() == 2)
@@ -67,6 +69,13 @@ def linalg_lstsq(self: Any, b: Any, rcond: float | None = None, driver: str | No
         empty_contiguous((0,), dt.int64) if driver == "gels" else rank,
         values if driver in ("gelsd", "gelss") else empty_contiguous((0,), real),
     )
+
+
+def _shared(a: Any, sizes: Sequence[int]) -> Any:
+    """`a` broadcast, to be written to: what is found for an A that has several B is the same each time."""
+    spread = np.broadcast_to(a, sizes)
+    spread.flags.writeable = True
+    return spread
 
 
 def _solver(driver: str, A: Any, rcond: float, rhs: int) -> Callable[[Any, Any], Any]:

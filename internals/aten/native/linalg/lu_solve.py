@@ -11,7 +11,7 @@ import numpy as np
 
 from internals._generated import ops
 from internals.core import dtype as dt
-from internals.core.tensor_impl import array
+from internals.core.tensor_impl import array, empty_contiguous
 
 from . import checks
 from .batches import broadcast_batch, column_major
@@ -48,7 +48,8 @@ def linalg_lu_solve(LU: Any, pivots: Any, B: Any, left: bool = True, adjoint: bo
         raise RuntimeError(
             f"Pivots given to lu_solve must all be {which}. Did you properly pass the result of lu_factor?"
         )
-    result = column_major((*batch, *B.shape[-2:]), B.dtype)
+    sizes = (*batch, *B.shape[-2:])
+    result = column_major(sizes, B.dtype) if left else empty_contiguous(sizes, B.dtype)
     factors, rows, b = broadcast_batch(LU, batch), broadcast_batch(pivots, batch, 1), broadcast_batch(B, batch)
     _solve(factors, rows, b, array(result), left, adjoint)
     return result

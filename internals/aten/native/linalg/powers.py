@@ -13,6 +13,7 @@ from typing import Any
 from internals._generated import ops
 from internals.core import dtype as dt
 from internals.core.dtype import BOOL, SCALAR_TYPE_NAME
+from internals.core.formats import contiguous_format
 
 from . import checks
 
@@ -25,7 +26,7 @@ def linalg_matrix_power(self: Any, n: int) -> Any:
     checks.square("linalg.matrix_power", self)
     if n == 0:
         identity = ops.eye(self.shape[-1], self.dtype, None, self.device, None)
-        return ops.copy_(ops.clone(self, None), identity, False)
+        return ops.copy_(ops.clone(self, contiguous_format), identity, False)
     if n == 1:
         return ops.clone(self, None)
     if n < 0:

@@ -15,7 +15,7 @@ import numpy as np
 
 from internals.aten.late import linalg
 from internals.core.return_types import named
-from internals.core.tensor_impl import array, empty_contiguous
+from internals.core.tensor_impl import array
 
 from . import checks
 from .batches import broadcast_batch, column_major
@@ -31,7 +31,7 @@ def linalg_solve_triangular(self: Any, B: Any, upper: bool, left: bool = True, u
     check_system("linalg.solve_triangular", self, B, left)
     a, b = _broadcast(self, B)
     checks.supported("triangular_solve_cpu", self)
-    result = column_major(b.shape, self.dtype) if left else empty_contiguous(b.shape, self.dtype)
+    result = column_major(b.shape, self.dtype)
     b = b.real if B.dtype.is_complex and not self.dtype.is_complex else b
     _solve(a, b.astype(a.dtype), array(result), upper, left, unitriangular)
     return result
