@@ -34,6 +34,7 @@ def stft(
         raise RuntimeError("stft align_to_window should only be set when center = false")
     if center:
         dims = input.dim()
-        padded = ops.pad(input.view([1] * (3 - dims) + list(input.shape)), [n_fft // 2, n_fft // 2], pad_mode, None)
-        input = padded.view(padded.shape[-dims:])
+        input = input.view([1] * (3 - dims) + list(input.shape))
+        input = ops.pad(input, [n_fft // 2, n_fft // 2], pad_mode, None)
+        input = input.view(input.shape[-dims:])
     return ops.stft(input, n_fft, hop_length, win_length, window, normalized, onesided, return_complex, align_to_window)

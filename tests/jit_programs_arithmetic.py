@@ -297,6 +297,11 @@ def f(x):
     z = torch.zeros_like(y, memory_format=torch.preserve_format)
     return y.stride(1), y.is_contiguous(memory_format=torch.contiguous_format), z
 >>> torch.ones(1, 2, 3, 3)
+### transposes
+def f(x):
+    return x.T, x.H, x.mT, x.mH, x.adjoint()
+>>> torch.ones(2, 3)
+>>> torch.ones(2, 3) * 1j
 ### a memory format as an argument
 def f(x, form: int = torch.channels_last):
     return x.clone(memory_format=form).stride(1)

@@ -32,6 +32,8 @@ FUNCTIONS: dict[str, tuple[str, Any]] = {
     ),
     "to nowhere else": ("def f(x): return x.float(), x.cpu(), x.to('cpu'), x.to(x), x.contiguous()", (2, 2)),
     "transposes": ("def f(x): return x.t(), x.T, x.mT, x.permute(1, 0), x.view(1, 2, 2).flatten()", (2, 2)),
+    "complex numbers": ("def f(x):\n z = torch.complex(x, x)\n return z.conj(), x.conj(), z.mH, z.H, z[0].vdot(z[1])", (2, 2)),
+    "spectra": ("def f(x): return torch.stft(x, 4, 2, window=torch.ones(4), return_complex=True), torch.fft.rfft(x)", (8,)),
     "factories": (
         "def f(x): return torch.ones(2, 3, dtype=torch.float64), torch.zeros_like(x), torch.arange(3), torch.full((2,), 1.5)",
         (2,),

@@ -84,6 +84,7 @@ SOURCES = (
     (NORM, ("",)),
     (TENSORDOT, ("",)),
 )
+# `x.mT` and `x.mH` have become operators; their lines stay, for the places of those after them.
 PROPERTIES = """
 def ndim(a : Tensor) -> int:
   return a.dim()

@@ -6,7 +6,9 @@ How the real one differs: it compiles these functions of Python, whose arguments
 """
 
 NORM = """
-def norm(input: Tensor, p: str = "fro", dim: Optional[List[int]] = None, keepdim: bool = False, dtype: Optional[int] = None) -> Tensor:
+def norm(
+  input: Tensor, p: str = "fro", dim: Optional[List[int]] = None, keepdim: bool = False, dtype: Optional[int] = None
+) -> Tensor:
   if p == "fro" and (dim is None or len(dim) <= 2):
     result = torch.linalg.vector_norm(input, 2, dim, keepdim, dtype=dtype)
   else:
@@ -17,7 +19,9 @@ def norm(input: Tensor, p: str = "fro", dim: int = 0, keepdim: bool = False, dty
   if p != "fro":
     return torch.linalg.matrix_norm(input, p, [dim], keepdim, dtype=dtype)
   return torch.linalg.vector_norm(input, 2, [dim], keepdim, dtype=dtype)
-def norm(input: Tensor, p: number = 2, dim: Optional[List[int]] = None, keepdim: bool = False, dtype: Optional[int] = None) -> Tensor:
+def norm(
+  input: Tensor, p: number = 2, dim: Optional[List[int]] = None, keepdim: bool = False, dtype: Optional[int] = None
+) -> Tensor:
   return torch.linalg.vector_norm(input, p, dim, keepdim, dtype=dtype)
 """
 TENSORDOT = """

@@ -104,7 +104,7 @@ class SimpleValue(SugaredValue):
         if is_tensor and name in CASTS:
             return TensorCast(NamedValue(self.value, where, "self"), name)
         if (is_tensor and name in TENSOR_PROPERTIES) or (isinstance(t, DeviceObjType) and name in ("type", "index")):
-            namespace = "aten" if name in ("is_leaf", "real", "imag") else "prim"
+            namespace = "aten" if name in ("is_leaf", "real", "imag", "mT", "mH") else "prim"
             return SimpleValue(c.insert(f"{namespace}::{name}", [self.value], None))
         if isinstance(t, TupleType) and t.names and name in t.names:
             i = t.names.index(name)

@@ -2,7 +2,7 @@
 
 | rule | for |
 |------|-----|
-| not written down itself, but what it is made of | convolutions, recurrent cells |
+| not written down itself, but what it is made of | convolutions, recurrent cells, `conj` |
 | not written down at all | what returns no tensor: `item`, `equal` |
 | by another name | the second names of an operator (`operators/second_names.py`); `detach_` is `detach` |
 | with `force_outplace`, without its underscore | in-place operators; `zero_` is `zeros_like`, `fill_` is `full_like` |
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 NOT_RECORDED = frozenset(
     ("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "lstm_cell", "gru_cell",
-     "rnn_tanh_cell", "rnn_relu_cell")
+     "rnn_tanh_cell", "rnn_relu_cell", "conj")
 )  # fmt: skip
 
 PYTHON_OPERATORS = {

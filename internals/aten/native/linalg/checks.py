@@ -53,6 +53,14 @@ def same_dtype(name: str, a: Any, b: Any, names: tuple[str, str] = ("LU", "B")) 
         )
 
 
+def real_tolerances(name: str, atol: Any, rtol: Any) -> None:
+    """Raises RuntimeError for a complex tolerance; None, for one that is not given, is fine."""
+    for argument, t in (("atol", atol), ("rtol", rtol)):
+        if t is not None and t.is_complex():
+            kind = SCALAR_TYPE_NAME[t.dtype]
+            raise RuntimeError(f"{name}: {argument} tensor of complex type is not supported. Got {kind}")
+
+
 def solver(name: str, b: Any, A: Any) -> None:
     """Raises RuntimeError unless A X = b can be asked, in the words of the operators that came before `torch.linalg`."""
     (m, n), (rows, columns) = A.shape[-2:], b.shape[-2:]

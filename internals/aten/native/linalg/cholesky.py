@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from internals._generated import ops
-from internals.aten.broadcasting import broadcast_shapes
 from internals.core import dtype as dt
 from internals.core.return_types import named
 from internals.core.tensor_impl import array, empty_contiguous
@@ -23,6 +22,7 @@ from . import checks
 from .batches import broadcast_batch, column_major, each, routine, zeros
 from .deprecation import deprecated
 from .errors import check_errors as raise_for
+from .systems import common_batch
 
 
 def linalg_cholesky_ex(self: Any, upper: bool = False, check_errors: bool = False) -> Any:
@@ -66,7 +66,7 @@ def cholesky_solve(self: Any, input2: Any, upper: bool = False) -> Any:
             raise RuntimeError(f"{name} should have at least 2 dimensions, but has {t.dim()} dimensions instead")
     checks.solver("cholesky_solve", self, input2)
     checks.supported("cholesky_solve_cpu", self)
-    batch = broadcast_shapes(self.shape[:-2], input2.shape[:-2])
+    batch = common_batch(self.shape, input2.shape)
     result = column_major((*batch, *self.shape[-2:]), self.dtype)
     potrs = routine("potrs", self.dtype)
     factor, b = broadcast_batch(input2, batch), broadcast_batch(self, batch)

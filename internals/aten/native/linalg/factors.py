@@ -20,21 +20,18 @@ from .batches import column_major, each, routine, zeros
 
 
 def factor(A: Any, transpose: bool = False) -> tuple[Any, Any, Any]:
-    """The factors of every square matrix, or with `transpose` of its transpose, the pivots, and LAPACK's `info`.
+    """The factors of every matrix, or with `transpose` of its transpose, the pivots, and LAPACK's `info`.
 
     Raises NotImplementedError for dtypes that LAPACK does not know.
     """
     if A.numel():
         checks.supported("lu_cpu", A)
-    LU = column_major(A.shape, A.dtype)
-    pivots, info = zeros(A.shape[:-1], dt.int32), zeros(A.shape[:-2], dt.int32)
-    getrf = routine("getrf", A.dtype)
-
-    def one(a: Any) -> tuple[Any, Any, int]:
-        factors, rows, code = getrf(a)
-        return factors, rows + 1, code
-
-    each(one, [array(A).swapaxes(-1, -2) if transpose else A], [LU, pivots, info])
+    a = array(A).swapaxes(-1, -2) if transpose else array(A)
+    *batch, m, n = a.shape
+    LU, pivots, info = column_major(a.shape, A.dtype), zeros((*batch, min(m, n)), dt.int32), zeros(batch, dt.int32)
+    if A.numel():
+        each(routine("getrf", A.dtype), [a], [LU, pivots, info])
+        array(pivots)[...] += 1  # scipy counts from 0
     return LU, pivots, info
 
 

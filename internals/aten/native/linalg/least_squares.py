@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from internals.aten.broadcasting import broadcast_shapes
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.return_types import named
@@ -24,7 +23,7 @@ from internals.core.tensor_impl import alias, array, empty_contiguous, from_arra
 from . import checks
 from .batches import broadcast_batch, column_major, each, routine, zeros
 from .errors import check_errors
-from .systems import is_vector
+from .systems import common_batch, is_vector
 
 NAME = "torch.linalg.lstsq"
 DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
@@ -44,7 +43,7 @@ def linalg_lstsq(self: Any, b: Any, rcond: float | None = None, driver: str | No
     vector = b.dim() < self.dim()
     sides = array(b)[..., None] if vector else array(b)
     *_, m, n = self.shape
-    batch = broadcast_shapes(self.shape[:-2], sides.shape[:-2])
+    batch = common_batch(self.shape, sides.shape)
     k, rhs, real = min(m, n), sides.shape[-1], self.dtype.to_real()
     buffer = column_major((*batch, max(m, n), rhs), self.dtype)
     array(buffer)[..., :m, :] = sides

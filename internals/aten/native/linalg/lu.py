@@ -19,9 +19,10 @@ from internals.core.return_types import named
 from internals.core.tensor_impl import array, empty_contiguous, from_array
 
 from . import checks
-from .batches import broadcast_batch, column_major, each, routine, zeros
+from .batches import broadcast_batch
 from .deprecation import deprecated
 from .errors import check_errors as raise_for
+from .factors import factor
 
 
 def linalg_lu_factor_ex(A: Any, pivot: bool = True, check_errors: bool = False) -> Any:
@@ -96,17 +97,10 @@ def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_piv
 
 
 def _factor(A: Any, pivot: bool) -> tuple[Any, Any, Any]:
-    if A.numel():
+    if A.numel() and not pivot:
         checks.supported("lu_cpu", A)
-        if not pivot:
-            raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
-    *batch, m, n = A.shape
-    LU, pivots, info = column_major(A.shape, A.dtype), zeros((*batch, min(m, n)), dt.int32), zeros(batch, dt.int32)
-    if A.numel():
-        getrf = routine("getrf", A.dtype)
-        each(getrf, [A], [LU, pivots, info])
-        array(pivots)[...] += 1  # scipy counts from 0
-    return LU, pivots, info
+        raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
+    return factor(A)
 
 
 def _permutation(pivots: Any, m: int) -> Any:

@@ -19,7 +19,7 @@ from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.tensor_impl import array, empty_contiguous, from_array
 
-from .checks import LAPACK_DTYPES
+from . import checks
 from .eigen import _linalg_eigh
 from .svd import _linalg_svd
 
@@ -30,12 +30,12 @@ def linalg_pinv_atol_rtol_tensor(self: Any, atol: Any = None, rtol: Any = None, 
     With `hermitian` only the lower triangle of a square matrix is read. Raises RuntimeError for less than two dimensions, dtypes
     other than float32, float64 and complex, and complex tolerances.
     """
-    if self.dim() < 2 or self.dtype not in LAPACK_DTYPES:
+    if self.dim() < 2 or self.dtype not in checks.LAPACK_DTYPES:
         raise RuntimeError(
             f"linalg.pinv({SCALAR_TYPE_NAME[self.dtype]}{{{list(self.shape)}}}): expected a tensor with 2 or more dimensions of "
             "float, double, cfloat or cdouble types"
         )
-    a, r = tolerances("torch.linalg.pinv", self, atol, rtol)
+    a, r = _tolerances("torch.linalg.pinv", self, atol, rtol)
     *batch, m, n = self.shape
     if not self.numel():
         return empty_contiguous((*batch, n, m), self.dtype)
@@ -81,13 +81,9 @@ def as_tensor(like: Any, tolerance: float | None) -> Any:
     return None if tolerance is None else ops.full([], tolerance, dt.float64, None, like.device, None)
 
 
-def tolerances(name: str, A: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
+def _tolerances(name: str, A: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
     """Both tolerances as arrays: `rtol` is 0 by default where `atol` is positive. Raises RuntimeError for complex ones."""
-    for argument, t in (("atol", atol), ("rtol", rtol)):
-        if t is not None and t.is_complex():
-            raise RuntimeError(
-                f"{name}: {argument} tensor of complex type is not supported. Got {SCALAR_TYPE_NAME[t.dtype]}"
-            )
+    checks.real_tolerances(name, atol, rtol)
     a = np.zeros(()) if atol is None else array(atol)
     if rtol is not None:
         return a, array(rtol)

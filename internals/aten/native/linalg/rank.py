@@ -13,7 +13,6 @@ import numpy as np
 
 from internals._generated import ops
 from internals.core import dtype as dt
-from internals.core.dtype import SCALAR_TYPE_NAME
 
 from . import checks
 from .pseudo_inverse import as_tensor
@@ -27,11 +26,7 @@ def linalg_matrix_rank_atol_rtol_tensor(input: Any, atol: Any = None, rtol: Any 
     Raises RuntimeError for less than two dimensions, dtypes other than float32, float64 and complex, and complex tolerances.
     """
     checks.matrices(NAME, input, "input")
-    for argument, t in (("atol", atol), ("rtol", rtol)):
-        if t is not None and t.is_complex():
-            raise RuntimeError(
-                f"{NAME}: {argument} tensor of complex type is not supported. Got {SCALAR_TYPE_NAME[t.dtype]}"
-            )
+    checks.real_tolerances(NAME, atol, rtol)
     a = as_tensor(input, 0.0) if atol is None else atol
     r = _default(input, a) if rtol is None else rtol
     if not input.numel():
