@@ -15,7 +15,6 @@ from internals._generated.functions import atleast_1d as _atleast_1d
 from internals._generated.functions import atleast_2d as _atleast_2d
 from internals._generated.functions import atleast_3d as _atleast_3d
 from internals._generated.functions import where as _generated_where
-from internals.aten.broadcasting import broadcast_shapes as _broadcast_shapes
 from internals.core.dtype import bool_
 from internals.core.size import Size
 from internals.core.tensor_impl import TensorImpl
@@ -50,8 +49,25 @@ def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
 
 
 def broadcast_shapes(*shapes: Any) -> Size:
-    """The shape that tensors of these shapes (or 1-d sizes) broadcast to. Raises RuntimeError when they do not fit."""
-    return Size(_broadcast_shapes(*[(s,) if isinstance(s, int) else tuple(s) for s in shapes]))
+    """The shape that tensors of these shapes (or 1-d sizes) broadcast to.
+
+    Raises RuntimeError when they do not fit, ValueError for a negative size.
+    """
+    given = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    result = [1] * max(map(len, given), default=0)
+    for index, shape in enumerate(given):
+        for d in range(-1, -1 - len(shape), -1):
+            if shape[d] < 0:
+                raise ValueError("Attempting to broadcast a dimension with negative length!")
+            if shape[d] in (1, result[d]):
+                continue
+            if result[d] != 1:
+                raise RuntimeError(
+                    f"Attempting to broadcast a dimension of length {shape[d]} at {d}! Mismatching argument at index {index} "
+                    f"had {shape}; but expected shape should be broadcastable to {result}"
+                )
+            result[d] = shape[d]
+    return Size(result)
 
 
 def block_diag(*tensors: Any) -> Any:

@@ -26,6 +26,27 @@ POLYNOMIALS = [
 ]
 
 BESIDE_PYTORCH = """
+    # numbers with tensors
+    T.div(-3, x.of([1, 2], "uint8"))
+    T.div(x.of(-3, "int64"), x.of([1, 2], "uint8"))
+    -3 / x.of([1, 2], "uint8")
+    T.hypot(x.of(-3, "int64"), x.of([1, 2], "int8"))
+    T.atan2(x.of(-3, "int64"), x.of([1, 2], "uint8"))
+    T.copysign(x.of(1, "int64"), x.of(-1000, "int64"))
+    T.sub(True, x.of([1]))
+    T.sub(2, x.of([1]).bool())
+    T.rsub(x.of([1]), True)
+    T.exp2(x.of([complex(inf, 1), complex(nan, 0), complex(-inf, 1), 2 - 1j], "complex64"))
+    # what is refused, and how
+    T.heaviside(x.of([1]), x.of([1j], "complex64"))
+    x.of([1]).ldexp_(T.tensor(2j))
+    T.clamp_min(x.of([1j], "complex64"), T.tensor(1))
+    T.clamp_min(x.of([1j], "complex64"), 1)
+    T.nan_to_num(x.of([1]), out=T.empty(1, dtype=T.float64))
+    T.polygamma(1, x.of([1j], "complex64"))
+    T.polygamma(2, x.of([1j], "complex64"))
+    T.threshold(x.of([1]).bool(), 0, 1)
+    T.threshold(x(2, 3).t(), 0, 1).stride()
     # shifts: by too much, by less than nothing, of numbers, in place
     x.of([1, -1, 5], "int32") << x.of([31, 32, -1], "int32")
     x.of([-8, 8, -1], "int8") >> x.of([2, 8, -1], "int8")

@@ -8,7 +8,7 @@ How the real one differs: `FunctionSignature::parse` fills an array of arguments
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -173,11 +173,17 @@ def _missing(names: list[str]) -> str:
 
 
 def wrapped(*operands: Any) -> list[TensorImpl]:
-    """The operands as tensors: numbers become 0-d tensors of the dtype that the operation will have."""
+    """The operands as tensors: numbers become 0-d tensors of a dtype that leaves the operation the one it has with numbers."""
     common = result_type(operands)
-    return [
-        x if isinstance(x, TensorImpl) else from_array(np.asarray(x).astype(common.np, casting="unsafe")) for x in operands
-    ]
+    return [x if isinstance(x, TensorImpl) else from_array(_as_array(x, common, operands)) for x in operands]
+
+
+def _as_array(number: Any, common: dtypes.dtype, operands: Sequence[Any]) -> Any:
+    """A bool stays one. An integer stays whole beside a tensor with dimensions, whose dtype wins: -3 / uint8 is negative."""
+    if isinstance(number, bool):
+        return np.asarray(number)
+    whole = isinstance(number, int) and any(isinstance(x, TensorImpl) and x.dim() for x in operands)
+    return np.asarray(number).astype(np.int64 if whole else common.np, casting="unsafe")
 
 
 def _check_list(position: int, t: Type, value: Any) -> None:

@@ -18,7 +18,7 @@ from internals._generated import nn_functions as nn
 from internals._generated import ops
 from internals.aten.dtype_checks import not_implemented
 from internals.aten.tensor_iterator import TensorIterator
-from internals.core.dtype import SCALAR_TYPE_NAME, finfo, float64
+from internals.core.dtype import BOOL, COMPLEX, SCALAR_TYPE_NAME, finfo, float64
 from internals.core.tensor_impl import TensorImpl, empty_contiguous
 
 from .activations import floating
@@ -65,11 +65,10 @@ def softshrink(self: TensorImpl, lambd: Any = 0.5, out: Any = None) -> Any:
 
 
 def threshold(self: TensorImpl, threshold: Any, value: Any) -> Any:
-    """`self` where it is greater than `threshold`, `value` elsewhere. Raises NotImplementedError for complex."""
-    if self.is_complex():
+    """`self` where it is greater than `threshold`, `value` elsewhere. Raises NotImplementedError for complex and bool."""
+    if self.dtype.category in (BOOL, COMPLEX):
         raise not_implemented("threshold_cpu", self.dtype)
-    out = empty_contiguous(self.shape, self.dtype, self.device)
-    return TensorIterator([self], out).run(partial(threshold_loop, threshold=threshold, value=value))
+    return TensorIterator([self]).run(partial(threshold_loop, threshold=threshold, value=value))
 
 
 def glu(self: TensorImpl, dim: int = -1) -> Any:

@@ -157,6 +157,7 @@ def fill__Tensor(self: TensorImpl, value: TensorImpl) -> Any:
         raise RuntimeError(
             f"fill_ only supports 0-dimension value tensor but got tensor with {value.dim()} dimensions."
         )
+    check_no_internal_overlap(self)
     return _write(self, value)
 
 

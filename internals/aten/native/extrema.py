@@ -19,7 +19,7 @@ from internals.aten.dtype_checks import not_implemented
 from internals.aten.set_output import set_output
 from internals.core import dtype as dt
 from internals.core import return_types
-from internals.core.dtype import BOOL, COMPLEX
+from internals.core.dtype import BOOL, COMPLEX, SCALAR_TYPE_NAME
 from internals.core.float_errors import quietly
 from internals.core.geometry import wrap_dim, wrap_dims
 from internals.core.tensor_impl import array
@@ -63,13 +63,15 @@ def min_dim(self: Any, dim: int, keepdim: bool = False, out: Any = None) -> Any:
 def aminmax(self: Any, dim: int | None = None, keepdim: bool = False, out: Any = None) -> Any:
     """The smallest and the largest elements along `dim`, or of all of them, as (min, max)."""
     if dim is not None:
-        check_not_empty("aminmax", self, dim)
+        check_not_empty("aminmax", self, wrap_dim(dim, self.dim()), "")
     elif not self.numel():
         raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
     dims = reduced_dims(self, dim)
     sizes = reduced_sizes(self.shape, dims, keepdim)
     smallest, largest = (set_output(sizes, self.dtype, o) for o in out or (None, None))
     if self.dtype.category == COMPLEX:
+        if dim is not None and not self.dim():
+            raise RuntimeError(f"aminmax not implemented for {SCALAR_TYPE_NAME[self.dtype]}")
         raise not_implemented("aminmax_cpu", self.dtype)
     if self.numel():
         found = [_reduced(loop, self, dims).reshape(sizes) for loop in (np.minimum, np.maximum)]
@@ -197,10 +199,10 @@ def _compiled_with_indices(where: Any, self: Any, dims: tuple[int, ...]) -> Any:
     return extremes_with_indices(self, dims[0], where is np.argmax) if use_compiled(numel, THRESHOLD) else None
 
 
-def check_not_empty(name: str, self: Any, d: int) -> None:
+def check_not_empty(name: str, self: Any, d: int, parentheses: str = "()") -> None:
     """Raises IndexError when a dimension has size 0."""
     if self.shape and self.shape[wrap_dim(d, self.dim())] == 0:
-        raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+        raise IndexError(f"{name}{parentheses}: Expected reduction dim {d} to have non-zero size.")
 
 
 _NO_DIM = "{}(): Expected reduction dim to be specified for input.numel() == 0."

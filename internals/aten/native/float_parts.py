@@ -14,7 +14,7 @@ from internals.aten.dtype_checks import TYPE_META_NAME, not_implemented
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core import dtype as dt
 from internals.core import return_types
-from internals.core.dtype import BOOL, COMPLEX, FLOATING
+from internals.core.dtype import BOOL, COMPLEX, FLOATING, SCALAR_TYPE_NAME
 
 from . import pointwise
 from .real import real
@@ -85,8 +85,12 @@ def nan_to_num(
 ) -> Any:
     """self with numbers in place of NaN (0) and of the infinities (the largest and the smallest numbers of the dtype).
 
-    Integers are copied. Real and imaginary part of complex numbers are replaced separately.
+    Integers are copied. Real and imaginary part of complex numbers are replaced separately. Raises RuntimeError for an `out` of
+    another dtype.
     """
+    if out is not None and out.dtype is not self.dtype:
+        names = SCALAR_TYPE_NAME[out.dtype], SCALAR_TYPE_NAME[self.dtype]
+        raise RuntimeError(f"nan_to_num: dtype of out: {names[0]} should be same as input: {names[1]}")
     return TensorIterator((self,), out, "same").run(
         partial(to_num, nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf)
     )

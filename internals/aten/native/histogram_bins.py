@@ -13,6 +13,7 @@ import numpy as np
 from internals.aten.dtype_checks import TYPE_META_NAME, not_implemented
 from internals.core import dtype as dt
 from internals.core.dtype import dtype
+from internals.core.scalar import checked
 from internals.core.tensor_impl import array
 
 from .factories import linspace
@@ -27,12 +28,14 @@ def equal_bins(rows: Any, bins: Sequence[int], range: Range, d: dtype) -> list[A
         raise RuntimeError(
             f"torch.histogramdd: for a {n}-dimensional histogram range should have {2 * n} elements, but got {len(range)}"
         )
-    if d not in (dt.float32, dt.float64):
-        raise not_implemented("histogramdd", d)
     if range is not None:
-        lows, highs = np.array(range[::2], d.np), np.array(range[1::2], d.np)
+        lows, highs = (np.array([checked(bound, d) for bound in bounds], d.np) for bounds in (range[::2], range[1::2]))
+    elif not len(rows):
+        lows, highs = np.zeros(n, d.np), np.ones(n, d.np)
+    elif d in (dt.float32, dt.float64):
+        lows, highs = rows.min(0), rows.max(0)
     else:
-        lows, highs = (rows.min(0), rows.max(0)) if len(rows) else (np.zeros(n, d.np), np.ones(n, d.np))
+        raise not_implemented("histogramdd", d)
     return [_between(i, low, high, k, d) for i, (low, high, k) in enumerate(zip(lows, highs, bins))]
 
 

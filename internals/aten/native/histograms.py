@@ -24,6 +24,7 @@ from internals.core import dtype as dt
 from internals.core import return_types
 from internals.core.dtype import FLOATING
 from internals.core.float_errors import quietly
+from internals.core.scalar import checked
 from internals.core.tensor_impl import array, from_array
 
 from .histogram_bins import (
@@ -44,12 +45,10 @@ def histc(self: Any, bins: int = 100, min: Any = 0, max: Any = 0, out: Any = Non
     Raises RuntimeError for fewer than one bin, for infinite bounds and for `max` below `min`; NotImplementedError for integers.
     """
     check_bin_counts([bins])
-    if self.dtype.category != FLOATING:
-        raise not_implemented("histogram_cpu", self.dtype)
     check_same_dtype("torch.histogram", self, out, "hist")
     a = array(self).reshape(-1, 1)
     kind = self.dtype.np
-    low, high = kind.type(min), kind.type(max)
+    low, high = kind.type(checked(min, self.dtype)), kind.type(checked(max, self.dtype))
     if low == high and a.size:
         low, high = a.min(), a.max()
     if low == high:
@@ -58,6 +57,8 @@ def histc(self: Any, bins: int = 100, min: Any = 0, max: Any = 0, out: Any = Non
         raise RuntimeError(f"torch.histc: range of [{low:g}, {high:g}] is not finite")
     if low > high:
         raise RuntimeError("torch.histc: max must be larger than min")
+    if self.dtype.category != FLOATING:
+        raise not_implemented("histogram_cpu", self.dtype)
     counts = _count(
         a, [np.array([low, high], kind)], None, False, lambda x, _: _computed_place(x, low, high, bins), [bins]
     )
@@ -135,10 +136,10 @@ def bincount(self: Any, weights: Any = None, minlength: int = 0) -> Any:
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
     a = array(self)
-    if a.shape == (0,):
-        return from_array(np.zeros(minlength, np.int64))
     if self.dtype.category == FLOATING or self.dtype is dt.bool_ or self.is_complex():
         raise not_implemented("bincount_cpu", self.dtype)
+    if a.shape == (0,):
+        return from_array(np.zeros(minlength, np.int64))
     if a.ndim != 1 or a.min() < 0:
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if weights is None:
@@ -162,12 +163,12 @@ def _histogram(self: Any, edges: Any, weight: Any, density: bool, out: Any) -> A
 
 
 def _counts(self: Any, rows: Any, edges: list[Any], weight: Any, density: bool) -> Any:
-    """The histogram in the dtype of `self`, after the checks. Raises NotImplementedError for other than float32 and float64."""
+    """The histogram in the dtype of `self`, after the checks. Raises NotImplementedError unless floating."""
     check_bin_counts([len(e) - 1 for e in edges])
     if weight is not None:
         check_weight(self, rows, weight)
-    if self.dtype not in (dt.float32, dt.float64):
-        raise not_implemented("histogramdd", self.dtype)
+    if self.dtype.category != FLOATING:
+        raise not_implemented("histogram_cpu", self.dtype)
     w = None if weight is None else array(weight).reshape(-1)
     return _count(rows, edges, w, density, _found_place, [len(e) - 1 for e in edges]).astype(self.dtype.np)
 

@@ -45,10 +45,10 @@ def index_copy(self: TensorImpl, dim: int, index: TensorImpl, source: TensorImpl
         check_no_overlap(out, index)
         check_no_overlap(out, source)
     positions, n = np.atleast_1d(array(index)), sizes_of(self)[d]
-    for wrong in positions[(positions < 0) | (positions >= n)][:1]:
-        raise IndexError(f"index_copy_(): index {wrong} is out of bounds for dimension {d} with size {n}")
     target = copy_of(self, out)
     if positions.size and target.numel():
+        for wrong in positions[(positions < 0) | (positions >= n)][:1]:
+            raise IndexError(f"index_copy_(): index {wrong} is out of bounds for dimension {d} with size {n}")
         memory = np.moveaxis(array(target).reshape(sizes_of(self)) if not self.dim() else array(target), d, 0)
         memory[positions] = np.moveaxis(array(source).reshape(sizes_of(source)), min(d, max(source.dim() - 1, 0)), 0)
     return target
@@ -70,7 +70,7 @@ def index_fill(self: TensorImpl, dim: int, index: TensorImpl, value: Any, out: A
         warn_if_expanded(self, "index_fill_", "tensor[mask] = scalar")
         target = self
     else:
-        target = copy_of(self, out)
+        target = copy_of(self, out, keep_layout=True)
     positions, n = np.atleast_1d(array(index)), sizes_of(self)[d]
     if not target.numel() and (n or not positions.size):
         return target
@@ -113,7 +113,7 @@ def put(self: TensorImpl, index: TensorImpl, source: TensorImpl, accumulate: boo
     if index.numel() and not self.numel():
         raise IndexError("put_(): Tried to put elements into an empty tensor")
     positions = _in_flat(array(index).reshape(-1), self.numel())
-    target = copy_of(self, out)
+    target = copy_of(self, out, keep_layout=True)
     if not positions.size:
         return target
     places = np.unravel_index(positions, sizes_of(self))
@@ -155,17 +155,17 @@ def take_along_dim(self: Any, indices: Any, dim: int | None = None) -> Any:
     With `dim` an index is taken modulo its size: -1 is the last position, and none is out of range. Without, both tensors have to
     be contiguous. Raises RuntimeError for indices that are not int64, or of another number of dimensions.
     """
+    if dim is not None and self.dim() != indices.dim():
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
+            f"{self.dim()} dimensions for input, and {indices.dim()} dimensions for indices"
+        )
     if indices.dtype is not dt.int64:
         raise RuntimeError(
             f"torch.take_along_dim(): dtype of indices should be Long but got {SCALAR_TYPE_NAME[indices.dtype]}"
         )
     if dim is None:
         return ops.gather(ops.view(self, [-1]), 0, ops.view(indices, [-1]), False)
-    if self.dim() != indices.dim():
-        raise RuntimeError(
-            "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
-            f"{self.dim()} dimensions for input, and {indices.dim()} dimensions for indices"
-        )
     d = wrap_dim(dim, self.dim())
     sizes, others = list(self.shape), list(indices.shape)
     if sizes:
@@ -180,9 +180,9 @@ def masked_scatter(self: TensorImpl, mask: TensorImpl, source: TensorImpl, out: 
 
     Raises RuntimeError for a mask that is not bool, a source of another dtype, or too few elements.
     """
-    shape = broadcast_shapes(mask.shape, self.shape)
-    if out is self and shape != tuple(self.shape):
+    if out is self and mask.shape != self.shape:
         ops.expand(mask, self.shape, False)  # which knows the words to refuse with
+    shape = broadcast_shapes(mask.shape, self.shape)
     if source.dtype is not self.dtype:
         raise RuntimeError(
             "masked_scatter: expected self and source to have same dtypes but got"

@@ -20,7 +20,7 @@ def trapezoid_x(y: Any, x: Any, dim: int = -1) -> Any:
 
     Raises RuntimeError for bools, and where places and samples do not fit.
     """
-    d = _dimension(y, dim)
+    d = _dimension(y, wrap_dim(dim, y.dim()))
     if not y.shape[d]:
         return y.new_zeros([*y.shape[:d], *y.shape[d + 1 :]])
     width = _widths("trapezoid", y, x, d)
@@ -49,22 +49,18 @@ def trapz_dx(y: Any, dx: float = 1, dim: int = -1) -> Any:
 
 def cumulative_trapezoid_x(y: Any, x: Any, dim: int = -1) -> Any:
     """The integrals from the first sample to each of the others, at the places `x`."""
-    d = _dimension(y, dim)
-    if not y.shape[d]:
-        return ops.zeros_like(y, None, None, None, None, None)
+    _check_not_bool("cumulative_trapezoid", "`x` or `y`", x, y)
+    left, right = _neighbours(y, dim)
+    d = wrap_dim(dim, y.dim())
     width = _widths("cumulative_trapezoid", y, x, d)
-    left, right = _neighbours(y, d)
     return ops.div_Scalar(((left + right) * width).cumsum(d), 2.0)
 
 
 def cumulative_trapezoid_dx(y: Any, dx: Any = 1, dim: int = -1) -> Any:
     """The integrals from the first sample to each of the others, at the distance `dx`."""
-    d = _dimension(y, dim)
-    if not y.shape[d]:
-        return ops.zeros_like(y, None, None, None, None, None)
     _check_not_bool("cumulative_trapezoid", "`y`", y)
-    left, right = _neighbours(y, d)
-    return ((left + right) * (dx / 2.0)).cumsum(d)
+    left, right = _neighbours(y, dim)
+    return ((left + right) * (dx / 2.0)).cumsum(dim)
 
 
 def _dimension(y: Any, dim: int) -> int:

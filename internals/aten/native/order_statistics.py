@@ -48,7 +48,7 @@ def median_dim(self: TensorImpl, dim: int, keepdim: bool = False, out: Any = Non
 def nanmedian_dim(self: TensorImpl, dim: int, keepdim: bool = False, out: Any = None) -> Any:
     """The medians along `dim` of what is not NaN, and their indices. Raises IndexError for a dimension of size 0."""
     name = return_types.nanmedian if out is None else return_types.nanmedian_out
-    return name(*_along("nanmedian", self, dim, keepdim, out, _median_of_numbers))
+    return name(*_along("median", self, dim, keepdim, out, _median_of_numbers))
 
 
 def kthvalue(self: TensorImpl, k: int, dim: int = -1, keepdim: bool = False, out: Any = None) -> Any:
@@ -162,4 +162,4 @@ def _ends_of_longest_runs(a: Any) -> Any:
     return np.take_along_axis(order, lengths.argmax(-1)[..., None], -1)[..., 0]
 
 
-_KERNELS = {"median": "median_out", "nanmedian": "median_out", "kthvalue": "kthvalue_cpu"}
+_KERNELS = {"median": "median_out", "kthvalue": "kthvalue_cpu"}

@@ -154,7 +154,7 @@ def hypot(self: Any, other: Any, out: Any = None) -> Any:
 
 def heaviside(self: Any, values: Any, out: Any = None) -> Any:
     """0 below 0, 1 above, `values` at 0. Raises RuntimeError for complex, and when the dtypes differ."""
-    if self.dtype.category == COMPLEX:
+    if COMPLEX in (self.dtype.category, values.dtype.category):
         raise RuntimeError("heaviside is not yet implemented for complex tensors.")
     if values.dtype is not self.dtype or (out is not None and out.dtype is not self.dtype):
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")

@@ -47,7 +47,12 @@ def nanquantile_scalar(
 
 
 def _quantile(self: Any, q: Any, dim: int | None, keepdim: bool, interpolation: str, ignore_nan: bool) -> Any:
-    _check(self, q, interpolation)
+    if interpolation not in MODES:
+        raise RuntimeError(
+            "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got "
+            + interpolation
+        )
+    _check(self, q)
     rows = _sorted_rows(self, dim, keepdim)
     last = rows.shape[-1] - 1
     if ignore_nan:
@@ -85,7 +90,7 @@ def _as_tensor(self: Any, q: float) -> Any:
     return ops.scalar_tensor(q, self.dtype, None, self.device, None)
 
 
-def _check(self: Any, q: Any, interpolation: str) -> None:
+def _check(self: Any, q: Any) -> None:
     if not self.numel():
         raise RuntimeError("quantile() input tensor must be non-empty")
     if q.dim() > 1:
@@ -94,10 +99,5 @@ def _check(self: Any, q: Any, interpolation: str) -> None:
         raise RuntimeError("quantile() input tensor must be either float or double dtype")
     if q.dtype is not self.dtype:
         raise RuntimeError("quantile() q tensor must be same dtype as the input tensor")
-    if interpolation not in MODES:
-        raise RuntimeError(
-            "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got "
-            + interpolation
-        )
     if not q.ge(0).logical_and(q.le(1)).all().item():
         raise RuntimeError("quantile() q values must be in the range [0, 1]")

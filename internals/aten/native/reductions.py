@@ -108,6 +108,7 @@ def nansum(
     self: Any, dim: Sequence[int] | None = None, keepdim: bool = False, dtype: dtype | None = None, out: Any = None
 ) -> Any:
     """`sum`, NaN counting as 0. Raises RuntimeError for complex numbers."""
+    dims = reduced_dims(self, dim)
     if self.is_complex():
         raise RuntimeError("nansum on CPU does not support complex inputs")
     d = sum_dtype(self, dtype, out)
@@ -115,7 +116,6 @@ def nansum(
         return sum_dim_IntList(self, dim, keepdim, dtype, out)
     if self.numel() and (d.is_complex or (d.category < FLOATING and dtype is None)):
         raise not_implemented("nansum_cpu", d)
-    dims = reduced_dims(self, dim)
     a = array(self)
     return store(self, quietly(total, np.where(np.isnan(a), 0, a).astype(d.np), dims), dims, keepdim, d, out)
 

@@ -25,7 +25,7 @@ from internals.core.tensor_impl import array
 
 
 def cummax(self: Any, dim: int, out: Any = None) -> Any:
-    """The largest elements so far along `dim`, and their indices."""
+    """The largest elements so far along `dim`, and their indices. Without elements, `dim` may be any number."""
     return (return_types.cummax if out is None else return_types.cummax_out)(
         *_run("cummax", np.maximum, self, dim, out)
     )
@@ -39,17 +39,18 @@ def cummin(self: Any, dim: int, out: Any = None) -> Any:
 
 
 def _run(name: str, loop: Any, self: Any, dim: int, out: Any) -> tuple[Any, Any]:
-    d = wrap_dim(dim, self.dim())
     out_values, out_indices = out or (None, None)
     values, indices = set_output(self.shape, self.dtype, out_values), set_output(self.shape, dt.int64, out_indices)
     if not self.numel():
         return values, indices
     if not self.dim():
+        if dim not in (0, -1):
+            raise IndexError(f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
         array(values)[...], array(indices)[...] = array(self), 0
         return values, indices
     if self.dtype.category == COMPLEX:
         raise not_implemented(f"{name}_cpu", self.dtype)
-    a = array(self)
+    d, a = wrap_dim(dim, self.dim()), array(self)
     best = loop.accumulate(a, d)
     is_record = a == best
     if a.dtype.kind == "f":

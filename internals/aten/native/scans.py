@@ -17,7 +17,7 @@ import numpy as np
 from internals.aten.dtype_checks import TYPE_META_NAME, not_implemented
 from internals.aten.set_output import set_output
 from internals.core import dtype as dt
-from internals.core.dtype import FLOATING, dtype
+from internals.core.dtype import FLOATING, SCALAR_TYPE_NAME, dtype
 from internals.core.float_errors import quietly
 from internals.core.geometry import wrap_dim
 from internals.core.tensor_impl import array
@@ -41,6 +41,10 @@ def cumprod(self: Any, dim: int, dtype: dtype | None = None, out: Any = None) ->
 def logcumsumexp(self: Any, dim: int, out: Any = None) -> Any:
     """log Σ exp of the elements so far along `dim`, without overflow. Raises NotImplementedError for integers and bools."""
     d = wrap_dim(dim, self.dim())
+    if out is not None and out.dtype is not self.dtype:
+        raise RuntimeError(
+            f"expected scalar_type {SCALAR_TYPE_NAME[self.dtype]} but found {SCALAR_TYPE_NAME[out.dtype]}"
+        )
     if self.dtype.category < FLOATING:
         raise not_implemented("logcumsumexp_out_cpu", self.dtype)
     target = set_output(self.shape, self.dtype, out)

@@ -31,6 +31,7 @@ from internals.core.tensor_impl import TensorImpl, array
 from internals.machine_code.settings import settings
 
 from .adding_rows import add_at
+from .copying import clone
 
 REDUCTIONS = {"add": np.add, "multiply": np.multiply}
 REDUCE_WARNING = (
@@ -153,8 +154,13 @@ def compiled() -> Any:
     return gathering
 
 
-def copy_of(self: TensorImpl, out: Any) -> Any:
-    """A tensor to write into that holds the values of `self`: new, or `out`, which may be `self` itself."""
+def copy_of(self: TensorImpl, out: Any, keep_layout: bool = False) -> Any:
+    """A tensor to write into that holds the values of `self`: new, or `out`, which may be `self` itself.
+
+    A new one is contiguous, or with `keep_layout` laid out in memory as `self` is.
+    """
+    if out is None and keep_layout:
+        return clone(self, None)
     target = set_output(self.shape, self.dtype, out, out is self)
     if target is not self and target.numel():
         array(target)[...] = array(self)
@@ -214,6 +220,8 @@ def check_index_select(self: TensorImpl, dim: int, index: TensorImpl, out: Any) 
     if out is not None and out.dtype is not self.dtype:
         raise RuntimeError("index_select(): self and result must have the same scalar type")
     if index.numel() and sizes_of(self)[d] == 0:
+        if self.dim() == 1:
+            raise IndexError("index out of range in self")
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
     return d
 
@@ -275,6 +283,8 @@ def check_index_add(
             f"{op}(): self ({SCALAR_TYPE_NAME[self.dtype]}) and source ({SCALAR_TYPE_NAME[source.dtype]}) must have the "
             "same scalar type"
         )
+    if not source.dim() and index.numel() != 1:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     if d and d >= source.dim():
         raise RuntimeError(
             f"{op}(): Indexing dim {d} is out of bounds of the source tensor with dim {source.dim()}"

@@ -157,7 +157,7 @@ def check_roll(self: TensorImpl, shifts: Sequence[int], dims: Sequence[int]) -> 
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
     if dims and not self.dim() and self.numel():
         raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
-    return tuple(wrap_dim(d, self.dim()) for d in dims)
+    return tuple(wrap_dim(d, self.dim()) for d in dims) if self.numel() else ()
 
 
 def repeated_sizes(self: TensorImpl, repeats: Sequence[int]) -> tuple[tuple[int, ...], list[int]]:
@@ -178,10 +178,10 @@ def check_triangle(name: str, self: TensorImpl) -> None:
 
 
 def check_repeats(repeats: TensorImpl, kernel: str) -> None:
-    if repeats.dim() != 1:
-        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
     if repeats.dtype not in (dt.int64, dt.int32):
         raise not_implemented(kernel, repeats.dtype)
+    if repeats.dim() != 1:
+        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
 
 
 def broadcast_tensors(tensors: Sequence[Any]) -> Any:

@@ -77,10 +77,11 @@ def topk(self: TensorImpl, k: int, dim: int = -1, largest: bool = True, sorted: 
 
 
 def check_sort(self: TensorImpl, dim: int) -> int:
-    """The wrapped dimension. Raises RuntimeError for complex numbers."""
+    """The wrapped dimension. Raises IndexError out of range, RuntimeError for complex numbers."""
+    d = wrap_dim(dim, self.dim())
     if self.is_complex():
         raise RuntimeError(" Sort does not support complex dtypes on CPU")
-    return wrap_dim(dim, self.dim())
+    return d
 
 
 def check_topk(self: TensorImpl, k: int, dim: int) -> int:

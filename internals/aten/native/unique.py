@@ -21,6 +21,7 @@ from internals.core.dtype import COMPLEX
 from internals.core.geometry import wrap_dim
 from internals.core.tensor_impl import TensorImpl, array, from_array
 
+from . import views
 from .sorting import sort_stable
 
 Three = tuple[Any, Any, Any]
@@ -54,7 +55,7 @@ def unique_consecutive(
 ) -> Three:
     """The elements, or slices along `dim`, without those that equal the one before: of runs only the first."""
     if dim is not None and not (dim == 0 and self.dim() == 1):
-        return _unique_slices(self, dim, False, "unique")
+        return _unique_slices(self, dim, False, "unique_dim")
     _check(self, "unique")
     a = array(self).reshape(-1)
     starts = _starts(a[1:] != a[:-1], a.size)
@@ -81,9 +82,9 @@ def unique_dim_consecutive(
 
 def _unique_slices(self: TensorImpl, dim: int, in_order: bool, kernel: str) -> Three:
     _check(self, kernel)
-    d = wrap_dim(dim, self.dim())
     if not self.dim():
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    d = wrap_dim(dim, self.dim())
     zeros = list(self.shape).count(0)
     if zeros > 1 and self.shape[d] == 0:
         raise RuntimeError("Number of zero sized dimensions is more than one, so unique cannot be applied ")
@@ -95,7 +96,10 @@ def _unique_slices(self: TensorImpl, dim: int, in_order: bool, kernel: str) -> T
     ordered = rows[order]
     starts = _starts((ordered[1:] != ordered[:-1]).any(1), len(rows))
     inverse, counts = _inverse_and_counts(starts, order, True, True)
-    return from_array(np.moveaxis(slices[order[starts]], 0, d)), from_array(inverse), from_array(counts)
+    different = from_array(slices[order[starts]])
+    others = range(1, self.dim())
+    back = [*others[:d], 0, *others[d:]]
+    return views.permute(different, back), from_array(inverse), from_array(counts)
 
 
 def _starts(changes: Any, n: int) -> Any:

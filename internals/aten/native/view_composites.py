@@ -62,12 +62,12 @@ def unflatten(self: Any, dim: int, sizes: Sequence[int]) -> Any:
     d = wrap_dim(dim, self.dim())
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
-    n = self.shape[d]
     try:
+        n = self.size(d)
         inferred = infer_size(sizes, n)
-    except RuntimeError:
-        if list(sizes).count(-1) > 1:
-            raise
+    except (IndexError, RuntimeError) as error:
+        if not self.dim() or list(sizes).count(-1) > 1 or min(sizes) < -1:
+            raise RuntimeError(f"unflatten got an unexpected error:\n{error}") from None
         raise RuntimeError(
             f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({n}) in the input tensor"
         ) from None

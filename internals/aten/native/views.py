@@ -321,7 +321,8 @@ def split_with_sizes(self: TensorImpl, split_sizes: Sequence[int], dim: int = 0)
 
 def unbind(self: TensorImpl, dim: int = 0) -> Any:
     """Every position of dimension `dim` as a tensor of its own."""
-    return tuple(select(self, dim, i) for i in range(self.size(dim)))
+    d = wrap_dim(dim, self.dim())
+    return tuple(select(self, d, i) for i in range(self.size(d)))
 
 
 def _layout(t: TensorImpl) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -34,7 +34,9 @@ def polygamma(n: int, self: Any, out: Any = None) -> Any:
     """The derivative of order n of `digamma`. Raises RuntimeError for n < 0."""
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
-    return digamma(self, out) if n == 0 else real("polygamma", partial(derivative_of_digamma, n=n), self, out=out)
+    if n == 0:
+        return digamma(self, out)
+    return real("trigamma" if n == 1 else "polygamma", partial(derivative_of_digamma, n=n), self, out=out)
 
 
 def polygamma_(self: Any, n: int) -> Any:
