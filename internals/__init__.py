@@ -58,7 +58,8 @@ from internals.random import Generator
 from internals._tensor import Tensor
 
 if TYPE_CHECKING:
-    from internals import accelerator, autograd, cuda, export, fft, func, jit, library, linalg, models, nn, optim, profiler, source_map, special
+    from internals import accelerator, autograd, cuda, export, fft, func, jit, library, linalg, models, nn, optim, profiler
+    from internals import source_map, special
 
 __version__ = "0.1.0"
 _SUBPACKAGES = (

@@ -127,17 +127,14 @@ def _tensor(value: Any, function: str) -> TensorImpl:
 globals().update(TENSOR_TYPES)
 globals().update(STORAGE_TYPES)
 __all__ = [
-    "Tensor", "TypedStorage", "UntypedStorage", "as_tensor", "asarray", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag",
-    "broadcast_shapes", "broadcast_tensors", "can_cast", "cartesian_prod", "chain_matmul", "default_generator", "e", "eig", "einsum",
-    "from_dlpack",
-    "enable_grad", "from_numpy", "frombuffer", "get_device", "get_num_threads", "get_rng_state", "inf",
-    "inference_mode", "initial_seed",
-    "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_complex", "is_floating_point", "is_grad_enabled",
-    "is_inference_mode_enabled", "is_same_size", "is_signed",
-    "is_storage", "is_tensor", "manual_seed", "meshgrid", "nan", "newaxis", "no_grad", "nonzero", "norm", "numel", "pi",
-    "promote_types", "result_type", "seed", "set_grad_enabled", "set_num_threads", "set_printoptions", "set_rng_state", "stft", "split", "tensor",
-    "tensordot", "typename", "unravel_index", "where",
-    "cdist", "unique", "unique_consecutive",
-    "lstsq", "lu", "matrix_rank", "pca_lowrank", "solve", "svd_lowrank", "symeig",
+    "as_tensor", "asarray", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors",
+    "can_cast", "cartesian_prod", "cdist", "chain_matmul", "default_generator", "e", "eig", "einsum", "enable_grad",
+    "from_dlpack", "from_numpy", "frombuffer", "get_device", "get_num_threads", "get_rng_state", "inf", "inference_mode",
+    "initial_seed", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_complex", "is_floating_point",
+    "is_grad_enabled", "is_inference_mode_enabled", "is_same_size", "is_signed", "is_storage", "is_tensor", "lstsq", "lu",
+    "manual_seed", "matrix_rank", "meshgrid", "nan", "newaxis", "no_grad", "nonzero", "norm", "numel", "pca_lowrank", "pi",
+    "promote_types", "result_type", "seed", "set_grad_enabled", "set_num_threads", "set_printoptions", "set_rng_state",
+    "solve", "split", "stft", "svd_lowrank", "symeig", "tensor", "tensordot", "typename", "unique", "unique_consecutive",
+    "unravel_index", "where", "Tensor", "TypedStorage", "UntypedStorage",
     *TENSOR_TYPES, *STORAGE_TYPES,
 ]  # fmt: skip

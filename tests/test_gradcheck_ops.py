@@ -61,8 +61,10 @@ ONCE = "|".join(rows("ONCE")) or "$"
 NOT_SAMPLED = {
     r"narrow\.Tensor": "its start is an integer tensor, which no recipe makes; narrow is tested",
     "imag|view_as_(real|complex)|_conj": "of complex tensors only: tests/test_autograd_complex.py",
-    r"isclose|allclose|isreal|is_nonzero|is_conj|is_neg|item|nonzero_numpy|argwhere|argsort.*|one_hot|__(and|or|xor)__.*": "gives no floating tensor",
-    "native_.*_norm_backward|_(log_)?softmax_backward_data|log_sigmoid_backward|.*_pool2d(_with_indices)?_backward|_?upsample_.*_backward|nll_loss2?d?_backward|"
+    "isclose|allclose|isreal|is_nonzero|is_conj|is_neg|item|nonzero_numpy|argwhere|argsort.*|one_hot|"
+    r"__(and|or|xor)__.*": "gives no floating tensor",
+    "native_.*_norm_backward|_(log_)?softmax_backward_data|log_sigmoid_backward|.*_pool2d(_with_indices)?_backward|"
+    "_?upsample_.*_backward|nll_loss2?d?_backward|"
     "(embedding_dense|convolution|select|slice|diagonal|unfold|binary_cross_entropy)_backward": "takes what a forward pass gave: "
     "gradgradcheck of that checks it",
     r"(lstm|gru|rnn_tanh|rnn_relu)(_cell|\..*)?": "many weights that fit together: tests/test_nn_gradcheck.py has the layers",

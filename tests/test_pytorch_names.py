@@ -70,7 +70,8 @@ def test_a_script_that_calls_one_does_not_compile(tmp_path: Path) -> None:
     """As a function, and as a method."""
     function, method = absent("torch")[0], absent("Tensor")[0]
     file = tmp_path / "calls_absent.py"
-    file.write_text(f"import internals as torch\n\ndef f(x):\n    return torch.{function}(x)\n\ndef g(x):\n    return x.{method}()\n")
+    head = "import internals as torch\n\n"
+    file.write_text(f"{head}def f(x):\n    return torch.{function}(x)\n\ndef g(x):\n    return x.{method}()\n")
     calls = runpy.run_path(str(file))
     for name, called in (("f", function), ("g", method)):
         with pytest.raises(RuntimeError, match=f"PyTorch has an operator '{called}'; here it is not implemented"):

@@ -1,8 +1,8 @@
 """`python -m tools.operators` writes docs/operators.md: which of PyTorch's operators are here.
 
-`--names` first asks the installed PyTorch for the names in its `native_functions.yaml` (`internals/aten/pytorch_names.txt`) and for
-the order of their overloads (`internals/jit/operators/overload_order.txt`). `--check` writes nothing and exits 1 when the page is
-stale.
+`--names` first asks the installed PyTorch for the names in its `native_functions.yaml` (`internals/aten/pytorch_names.txt`) and
+for the order of their overloads (`internals/jit/operators/overload_order.txt`). `--check` writes nothing and exits 1 when the
+page is stale.
 """
 
 from __future__ import annotations
@@ -21,27 +21,37 @@ from internals.jit.operators import overload_order
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / pytorch_names.PAGE
-HEAD = "# The names in PyTorch's native_functions.yaml, and where Python finds each. Written by `python -m tools.operators --names`."
-ORDERS_HEAD = "# The overloads of PyTorch's operators, in the order in which they are tried. Written by `python -m tools.operators --names`."
+WRITTEN = "Written by `python -m tools.operators --names`."
+HEAD = f"# The names in PyTorch's native_functions.yaml, and where Python finds each. {WRITTEN}"
+ORDERS_HEAD = f"# The overloads of PyTorch's operators, in the order in which they are tried. {WRITTEN}"
 FAMILIES = {  # operators of PyTorch that are about something this project does not have
-    "Sparse and nested tensors": ("sparse", "nested", "coalesce", "crow_", "ccol_", "col_indices", "row_indices", "csr", "csc", "bsr",
-                                  "jagged", "padded", "hspmm", "sspaddmm", "smm", "_nnz", "indices_copy", "values_copy", "spmm"),
-    "Quantisation": ("quant", "q_scale", "q_zero_point", "q_per_channel", "int_repr", "qscheme", "fbgemm", "qparams", "_int4", "_int8",
-                     "int8", "_scaled_mm", "_scaled_grouped", "fused_moving_avg"),
-    "Other backends": ("cudnn", "miopen", "mkldnn", "mps", "xnn", "nnpack", "vulkan", "mtia", "hpu", "cslt", "_cufft", "_triton", "hash_tensor"),
+    "Sparse and nested tensors": (
+        "sparse", "nested", "coalesce", "crow_", "ccol_", "col_indices", "row_indices", "csr", "csc", "bsr", "jagged", "padded",
+        "hspmm", "sspaddmm", "smm", "_nnz", "indices_copy", "values_copy", "spmm",
+    ),
+    "Quantisation": (
+        "quant", "q_scale", "q_zero_point", "q_per_channel", "int_repr", "qscheme", "fbgemm", "qparams", "_int4", "_int8", "int8",
+        "_scaled_mm", "_scaled_grouped", "fused_moving_avg",
+    ),
+    "Other backends": (
+        "cudnn", "miopen", "mkldnn", "mps", "xnn", "nnpack", "vulkan", "mtia", "hpu", "cslt", "_cufft", "_triton", "hash_tensor",
+    ),
     "Several tensors in one kernel": ("_foreach", "_fused_", "_amp_"),
     "Forward mode and vmap": ("_fw_", "_dual", "jvp", "_batch_dim", "vmap", "_lazy_clone", "_add_batch"),
-    "Tests, assertions and symbols of PyTorch itself": ("_test_", "_assert", "sym_", "_sym", "_print", "_functional_", "_propagate", "_debug",
-                                                        "_make_dep", "_has_compatible", "_has_same", "_backward_hook", "_validate_"),
+    "Tests, assertions and symbols of PyTorch itself": (
+        "_test_", "_assert", "sym_", "_sym", "_print", "_functional_", "_propagate", "_debug", "_make_dep", "_has_compatible",
+        "_has_same", "_backward_hook", "_validate_",
+    ),
 }  # fmt: skip
 NN, BACKWARD, COPIES, PRIVATE, PUBLIC = (
-    "torch.nn.functional, as operators", "Derivatives that are operators", "Views that are copies", "Private operators", "torch and Tensor",
+    "torch.nn.functional, as operators", "Derivatives that are operators", "Views that are copies", "Private operators",
+    "torch and Tensor",
 )  # fmt: skip
 ORDER = (PUBLIC, NN, *(f"torch.{module}" for module in NAMESPACES), COPIES, PRIVATE, BACKWARD, *FAMILIES)
 INTRODUCTION = """# Operators
 
-Written by `python -m tools.operators` from two lists: the names in PyTorch 2.13's `native_functions.yaml`, and what is declared in
-`internals/aten/native_functions/`. Each operator's schema, kernels and derivative are on the page *Operators* of the site
+Written by `python -m tools.operators` from two lists: the names in PyTorch 2.13's `native_functions.yaml`, and what is declared
+in `internals/aten/native_functions/`. Each operator's schema, kernels and derivative are on the page *Operators* of the site
 (`make site`).
 
 An operator that is not here is said to be missing wherever it is met. `internals.{missing}`, `tensor.{missing}()` and
@@ -81,7 +91,12 @@ def page() -> str:
     here = [name for name in theirs if name in ours]
     in_python = [name for name in theirs if name not in ours and is_in_python(name)]
     lines = [INTRODUCTION.format(missing=next(n for n in ("geqrf", "lobpcg", "sspaddmm") if n not in ours))]
-    lines += [f"Of {len(theirs)} names {len(here)} are operators here, with {sum(map(len, ours.values()))} overloads, and {len(in_python)} are functions", "in Python that call operators.", ""]
+    count = sum(map(len, ours.values()))
+    lines += [
+        f"Of {len(theirs)} names {len(here)} are operators here, with {count} overloads, and {len(in_python)} are functions",
+        "in Python that call operators.",
+        "",
+    ]
     lines += ["| | operators here | in Python | not here |", "|---|---|---|---|"]
     for title, members in families.items():
         found, python = (sum(name in some for name in members) for some in (ours, in_python))

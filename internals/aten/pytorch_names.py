@@ -43,7 +43,7 @@ def advice(name: str) -> str:
 
 
 def missing_attribute(owner: str, name: str, prefix: str = "", place: str = "") -> AttributeError:
-    """The error for `owner.name`: Python's own words, and the advice if PyTorch has the operator `prefix + name` at that place."""
+    """The error for `owner.name`: Python's own words, and the advice if PyTorch has an operator `prefix + name` there."""
     text = f"{owner} has no attribute {name!r}"
     full = prefix + name
     if not name.startswith("__") and is_pytorchs(full) and (not place or place in names()[full]) and advice(full):

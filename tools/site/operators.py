@@ -16,8 +16,8 @@ from tools.site.docstrings import inline
 DECLARED = "internals/aten/native_functions"
 DERIVATIVES = "internals/autograd/derivatives"
 INTRODUCTION = (
-    f"Each of these is one entry of a file in `{DECLARED}`. From it are generated the method of `Tensor`, the function, the type stub, "
-    "the schema that the JIT knows, and the rows of the dispatch table; from its entry in "
+    f"Each of these is one entry of a file in `{DECLARED}`. From it are generated the method of `Tensor`, the function, the type "
+    "stub, the schema that the JIT knows, and the rows of the dispatch table; from its entry in "
     f"the file of the same name in `{DERIVATIVES}`, the node of the backward graph."
 )
 Derivative = dict[str, Any]

@@ -63,7 +63,7 @@ def rsqrt(a: Any, out: Any) -> None:
 
 
 def exp2(a: Any, out: Any) -> None:
-    """2 to a complex power, for which numpy has no loop. Each part is scaled by itself, so that an infinite one stays so."""
+    """2 to a complex power, for which numpy has no loop. Each part is scaled alone, so that an infinite one stays so."""
     log = np.empty_like(a)
     np.multiply(a.real, np.log(2), out=log.real, casting="same_kind")
     np.multiply(a.imag, np.log(2), out=log.imag, casting="same_kind")
