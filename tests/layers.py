@@ -25,7 +25,10 @@ from tests.side_by_side import Inputs, cases, ours, theirs
 from tests.support import oracle, to_numpy
 
 FOLDER = Path(__file__).parent / "golden" / "layers"
-FILES = ("test_nn_layers", "test_nn_recurrent", "test_nn_transformer", "test_nn_loss_modules", "test_nn_breadth")
+FILES = (
+    "test_nn_layers", "test_nn_recurrent", "test_nn_transformer", "test_nn_loss_modules", "test_nn_breadth",
+    "test_nn_breadth_losses",
+)  # fmt: skip
 
 
 class Recorded:

@@ -52,10 +52,6 @@ def test_a_scripted_layer_is_the_layer(case: str) -> None:
             ):
                 outcome(case, script=True)
             return
-        if "max_norm" in case:
-            with pytest.raises(jit.Error, match="max_norm is not supported in a scripted function"):
-                outcome(case, script=True)
-            return
         for found, expected in zip(outcome(case, script=True), outcome(case, script=False), strict=True):
             np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 

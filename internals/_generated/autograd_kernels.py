@@ -2301,6 +2301,105 @@ def conv_tbc(op, keys, self, weight, bias, pad):
     return result
 
 
+def _embedding_bag(op, keys, weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx) if hot.off else op.table[keys](weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx)
+    if offsets._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('_embedding_bag', 'offsets')
+    edges = to_weight, to_per_sample_weights = gradient_edge(weight), gradient_edge(per_sample_weights)
+    if not (to_weight[0] is not None or to_per_sample_weights[0] is not None):
+        return below(op, keys, weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx) if hot.off else op.table[keys](weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx)
+    node = nodes.EmbeddingBagBackward0()
+    node.next_edges = edges
+    node._raw_saved_indices = save(indices)
+    node._raw_saved_offsets = save(offsets)
+    node._saved_scale_grad_by_freq = scale_grad_by_freq
+    node._saved_mode = mode
+    node._saved_sparse = sparse
+    node._raw_saved_per_sample_weights = save(per_sample_weights) if to_weight[0] is not None else None
+    node._saved_padding_idx = padding_idx
+    node._saved_weight_shape = weight.shape
+    node._raw_saved_weight = save(weight) if to_per_sample_weights[0] is not None else None
+    result = below(op, keys, weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx) if hot.off else op.table[keys](weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx)
+    set_history(result[0], node, 0)
+    node._raw_saved_result1 = save(result[1])
+    node._raw_saved_result2 = save(result[2])
+    node._raw_saved_result3 = save(result[3])
+    return result
+
+
+def _embedding_bag_forward_only(op, keys, weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx) if hot.off else op.table[keys](weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx)
+    if offsets._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('_embedding_bag_forward_only', 'offsets')
+    edges = to_weight, to_per_sample_weights = gradient_edge(weight), gradient_edge(per_sample_weights)
+    if not (to_weight[0] is not None or to_per_sample_weights[0] is not None):
+        return below(op, keys, weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx) if hot.off else op.table[keys](weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx)
+    node = nodes.EmbeddingBagForwardOnlyBackward0()
+    node.next_edges = edges
+    result = below(op, keys, weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx) if hot.off else op.table[keys](weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx)
+    set_history(result[0], node, 0)
+    return result
+
+
+def _embedding_bag_backward(op, keys, grad, indices, offsets, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, sparse, per_sample_weights, padding_idx):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad, indices, offsets, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, sparse, per_sample_weights, padding_idx) if hot.off else op.table[keys](grad, indices, offsets, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, sparse, per_sample_weights, padding_idx)
+    if offsets._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('_embedding_bag_backward', 'offsets')
+    if offset2bag._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('_embedding_bag_backward', 'offset2bag')
+    if bag_size._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('_embedding_bag_backward', 'bag_size')
+    if maximum_indices._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('_embedding_bag_backward', 'maximum_indices')
+    edges = to_grad, to_per_sample_weights = gradient_edge(grad), gradient_edge(per_sample_weights)
+    if not (to_grad[0] is not None or to_per_sample_weights[0] is not None):
+        return below(op, keys, grad, indices, offsets, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, sparse, per_sample_weights, padding_idx) if hot.off else op.table[keys](grad, indices, offsets, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, sparse, per_sample_weights, padding_idx)
+    node = nodes.EmbeddingBagBackwardBackward0()
+    node.next_edges = edges
+    result = below(op, keys, grad, indices, offsets, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, sparse, per_sample_weights, padding_idx) if hot.off else op.table[keys](grad, indices, offsets, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, sparse, per_sample_weights, padding_idx)
+    set_history(result, node)
+    return result
+
+
+def _embedding_bag_dense_backward(op, keys, grad, indices, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, per_sample_weights, padding_idx):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad, indices, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, per_sample_weights, padding_idx) if hot.off else op.table[keys](grad, indices, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, per_sample_weights, padding_idx)
+    if offset2bag._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('_embedding_bag_dense_backward', 'offset2bag')
+    if bag_size._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('_embedding_bag_dense_backward', 'bag_size')
+    if maximum_indices._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('_embedding_bag_dense_backward', 'maximum_indices')
+    edges = to_grad, to_per_sample_weights = gradient_edge(grad), gradient_edge(per_sample_weights)
+    if not (to_grad[0] is not None or to_per_sample_weights[0] is not None):
+        return below(op, keys, grad, indices, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, per_sample_weights, padding_idx) if hot.off else op.table[keys](grad, indices, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, per_sample_weights, padding_idx)
+    node = nodes.EmbeddingBagDenseBackwardBackward0()
+    node.next_edges = edges
+    result = below(op, keys, grad, indices, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, per_sample_weights, padding_idx) if hot.off else op.table[keys](grad, indices, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, per_sample_weights, padding_idx)
+    set_history(result, node)
+    return result
+
+
+def _embedding_bag_per_sample_weights_backward(op, keys, grad, weight, indices, offsets, offset2bag, mode, padding_idx):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad, weight, indices, offsets, offset2bag, mode, padding_idx) if hot.off else op.table[keys](grad, weight, indices, offsets, offset2bag, mode, padding_idx)
+    if offsets._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('_embedding_bag_per_sample_weights_backward', 'offsets')
+    if offset2bag._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('_embedding_bag_per_sample_weights_backward', 'offset2bag')
+    edges = to_grad, to_weight = gradient_edge(grad), gradient_edge(weight)
+    if not (to_grad[0] is not None or to_weight[0] is not None):
+        return below(op, keys, grad, weight, indices, offsets, offset2bag, mode, padding_idx) if hot.off else op.table[keys](grad, weight, indices, offsets, offset2bag, mode, padding_idx)
+    node = nodes.EmbeddingBagPerSampleWeightsBackwardBackward0()
+    node.next_edges = edges
+    result = below(op, keys, grad, weight, indices, offsets, offset2bag, mode, padding_idx) if hot.off else op.table[keys](grad, weight, indices, offsets, offset2bag, mode, padding_idx)
+    set_history(result, node)
+    return result
+
+
 def nll_loss_forward(op, keys, self, target, weight, reduction, ignore_index):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, target, weight, reduction, ignore_index) if hot.off else op.table[keys](self, target, weight, reduction, ignore_index)
@@ -2713,12 +2812,10 @@ def _ctc_loss_backward(op, keys, grad, log_probs, targets, input_lengths, target
         return below(op, keys, grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity) if hot.off else op.table[keys](grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity)
     if targets._geometry.keys & AUTOGRAD_MASK:
         raise not_differentiable('_ctc_loss_backward', 'targets')
-    if neg_log_likelihood._geometry.keys & AUTOGRAD_MASK:
-        raise not_differentiable('_ctc_loss_backward', 'neg_log_likelihood')
     if log_alpha._geometry.keys & AUTOGRAD_MASK:
         raise not_differentiable('_ctc_loss_backward', 'log_alpha')
-    edges = to_grad, to_log_probs = gradient_edge(grad), gradient_edge(log_probs)
-    if not (to_grad[0] is not None or to_log_probs[0] is not None):
+    edges = to_grad, to_log_probs, to_neg_log_likelihood = gradient_edge(grad), gradient_edge(log_probs), gradient_edge(neg_log_likelihood)
+    if not (to_grad[0] is not None or to_log_probs[0] is not None or to_neg_log_likelihood[0] is not None):
         return below(op, keys, grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity) if hot.off else op.table[keys](grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity)
     node = nodes.CtcLossBackwardBackward0()
     node.next_edges = edges
@@ -2736,12 +2833,10 @@ def _ctc_loss_backward_Tensor(op, keys, grad, log_probs, targets, input_lengths,
         raise not_differentiable('_ctc_loss_backward', 'input_lengths')
     if target_lengths._geometry.keys & AUTOGRAD_MASK:
         raise not_differentiable('_ctc_loss_backward', 'target_lengths')
-    if neg_log_likelihood._geometry.keys & AUTOGRAD_MASK:
-        raise not_differentiable('_ctc_loss_backward', 'neg_log_likelihood')
     if log_alpha._geometry.keys & AUTOGRAD_MASK:
         raise not_differentiable('_ctc_loss_backward', 'log_alpha')
-    edges = to_grad, to_log_probs = gradient_edge(grad), gradient_edge(log_probs)
-    if not (to_grad[0] is not None or to_log_probs[0] is not None):
+    edges = to_grad, to_log_probs, to_neg_log_likelihood = gradient_edge(grad), gradient_edge(log_probs), gradient_edge(neg_log_likelihood)
+    if not (to_grad[0] is not None or to_log_probs[0] is not None or to_neg_log_likelihood[0] is not None):
         return below(op, keys, grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity) if hot.off else op.table[keys](grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity)
     node = nodes.CtcLossBackwardBackward1()
     node.next_edges = edges

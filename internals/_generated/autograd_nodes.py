@@ -9,7 +9,7 @@ from internals.autograd.saved_variable import ERR_BACKWARD_TWICE, release, unpac
 from internals._generated.functions import _adaptive_avg_pool2d, _adaptive_avg_pool3d, _fft_c2c, polygamma, trace_backward, view_as_complex, view_as_real, where, xlogy, zeros_like
 from internals._generated.linalg_functions import cross as linalg_cross, lu_solve as linalg_lu_solve
 from internals._generated.nn_functions import _upsample_bicubic2d_aa, _upsample_bilinear2d_aa, _upsample_lanczos2d_aa, _upsample_nearest_exact1d, _upsample_nearest_exact2d, _upsample_nearest_exact3d, avg_pool2d, avg_pool3d, col2im, im2col, nll_loss, nll_loss2d, upsample_bicubic2d, upsample_bilinear2d, upsample_linear1d, upsample_nearest1d, upsample_nearest2d, upsample_nearest3d, upsample_trilinear3d
-from internals._generated.ops import _adaptive_avg_pool2d_backward, _adaptive_avg_pool3d_backward, _cdist_backward, _ctc_loss_backward, _log_softmax_backward_data, _pack_padded_sequence_backward, _pdist_backward, _softmax_backward_data, _upsample_bicubic2d_aa_backward, _upsample_bilinear2d_aa_backward, _upsample_lanczos2d_aa_backward, _upsample_nearest_exact1d_backward, _upsample_nearest_exact2d_backward, _upsample_nearest_exact3d_backward, affine_grid_generator_backward, avg_pool2d_backward, avg_pool3d_backward, binary_cross_entropy_backward, conv_tbc_backward, convolution_backward, diagonal_backward, elu_backward, embedding_dense_backward, fractional_max_pool2d_backward, fractional_max_pool3d_backward, gelu_backward, grid_sampler_2d_backward, grid_sampler_3d_backward, hardtanh_backward, huber_loss_backward, leaky_relu_backward, log_sigmoid_backward, masked_scatter_backward, max_pool2d_with_indices_backward, max_pool3d_with_indices_backward, mse_loss_backward, multi_margin_loss_backward, multilabel_margin_loss_backward, native_batch_norm_backward, native_dropout_backward, native_layer_norm_backward, nll_loss2d_backward, nll_loss_backward, select_backward, sigmoid_backward, silu_backward, slice_Tensor, smooth_l1_loss_backward, soft_margin_loss_backward, softplus_backward, tanh_backward, threshold_backward, unfold_backward, upsample_bicubic2d_backward, upsample_bilinear2d_backward, upsample_linear1d_backward, upsample_nearest1d_backward, upsample_nearest2d_backward, upsample_nearest3d_backward, upsample_trilinear3d_backward
+from internals._generated.ops import _adaptive_avg_pool2d_backward, _adaptive_avg_pool3d_backward, _cdist_backward, _ctc_loss_backward, _embedding_bag_backward, _embedding_bag_per_sample_weights_backward, _log_softmax_backward_data, _pack_padded_sequence_backward, _pdist_backward, _softmax_backward_data, _upsample_bicubic2d_aa_backward, _upsample_bilinear2d_aa_backward, _upsample_lanczos2d_aa_backward, _upsample_nearest_exact1d_backward, _upsample_nearest_exact2d_backward, _upsample_nearest_exact3d_backward, affine_grid_generator_backward, avg_pool2d_backward, avg_pool3d_backward, binary_cross_entropy_backward, conv_tbc_backward, convolution_backward, diagonal_backward, elu_backward, embedding_dense_backward, fractional_max_pool2d_backward, fractional_max_pool3d_backward, gelu_backward, grid_sampler_2d_backward, grid_sampler_3d_backward, hardtanh_backward, huber_loss_backward, leaky_relu_backward, log_sigmoid_backward, masked_scatter_backward, max_pool2d_with_indices_backward, max_pool3d_with_indices_backward, mse_loss_backward, multi_margin_loss_backward, multilabel_margin_loss_backward, native_batch_norm_backward, native_dropout_backward, native_layer_norm_backward, nll_loss2d_backward, nll_loss_backward, select_backward, sigmoid_backward, silu_backward, slice_Tensor, smooth_l1_loss_backward, soft_margin_loss_backward, softplus_backward, tanh_backward, threshold_backward, unfold_backward, upsample_bicubic2d_backward, upsample_bilinear2d_backward, upsample_linear1d_backward, upsample_nearest1d_backward, upsample_nearest2d_backward, upsample_nearest3d_backward, upsample_trilinear3d_backward
 from internals._generated.special_functions import i1 as special_i1, i1e as special_i1e, xlog1py as special_xlog1py, zeta as special_zeta
 from internals.autograd.formulas.activations import elu_double_backward, gelu_double_backward, log_sigmoid_double_backward, log_softmax_double_backward, silu_double_backward, softmax_double_backward, softplus_double_backward
 from internals.autograd.formulas.complex import angle_backward, conj, imaginary_part, polar_backward, real_part, sgn_backward, to_copy_backward
@@ -2601,6 +2601,118 @@ class ConvTbcBackward0(Node):
         release(node._raw_saved_self, node._raw_saved_weight, node._raw_saved_bias)
 
 
+class EmbeddingBagBackward0(Node):
+    """aten::_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)"""
+
+    __slots__ = ('_raw_saved_indices', '_raw_saved_offsets', '_raw_saved_result1', '_raw_saved_result2', '_raw_saved_result3', '_saved_scale_grad_by_freq', '_saved_mode', '_saved_sparse', '_raw_saved_per_sample_weights', '_saved_padding_idx', '_saved_weight_shape', '_raw_saved_weight', )
+    saved_names = ('indices', 'offsets', 'result1', 'result2', 'result3', 'per_sample_weights', 'weight', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_weight, _), (to_per_sample_weights, _) = node.next_edges
+        grad_weight = grad_per_sample_weights = None
+        if to_weight is not None:
+            indices = node._raw_saved_indices.unpack(node)
+            offsets = node._raw_saved_offsets.unpack(node)
+            result1 = node._raw_saved_result1.unpack(node)
+            result2 = node._raw_saved_result2.unpack(node)
+            result3 = node._raw_saved_result3.unpack(node)
+            scale_grad_by_freq = node._saved_scale_grad_by_freq
+            mode = node._saved_mode
+            sparse = node._saved_sparse
+            per_sample_weights = unpack_optional(node._raw_saved_per_sample_weights, node)
+            padding_idx = node._saved_padding_idx
+            weight_shape = node._saved_weight_shape
+            grad_weight = _embedding_bag_backward(grad, indices, offsets, result1, result2, result3, weight_shape[0], scale_grad_by_freq, mode, sparse, per_sample_weights, padding_idx)
+        if to_per_sample_weights is not None:
+            weight = node._raw_saved_weight.unpack(node)
+            indices = node._raw_saved_indices.unpack(node)
+            offsets = node._raw_saved_offsets.unpack(node)
+            result1 = node._raw_saved_result1.unpack(node)
+            mode = node._saved_mode
+            padding_idx = node._saved_padding_idx
+            grad_per_sample_weights = _embedding_bag_per_sample_weights_backward(grad, weight, indices, offsets, result1, mode, padding_idx)
+        return grad_weight, grad_per_sample_weights
+
+    def release_variables(node):
+        release(node._raw_saved_indices, node._raw_saved_offsets, node._raw_saved_result1, node._raw_saved_result2, node._raw_saved_result3, node._raw_saved_per_sample_weights, node._raw_saved_weight)
+
+
+class EmbeddingBagForwardOnlyBackward0(Node):
+    """aten::_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_weight, _), (to_per_sample_weights, _) = node.next_edges
+        grad_weight = grad_per_sample_weights = None
+        if to_weight is not None:
+            grad_weight = derivative_not_implemented('_embedding_bag_forward_only')
+        if to_per_sample_weights is not None:
+            grad_per_sample_weights = derivative_not_implemented('_embedding_bag_forward_only')
+        return grad_weight, grad_per_sample_weights
+
+
+class EmbeddingBagBackwardBackward0(Node):
+    """aten::_embedding_bag_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor bag_size, Tensor maximum_indices, int num_weights, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, int padding_idx=-1) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_grad, _), (to_per_sample_weights, _) = node.next_edges
+        grad_grad = grad_per_sample_weights = None
+        if to_grad is not None:
+            grad_grad = not_implemented('_embedding_bag_backward')
+        if to_per_sample_weights is not None:
+            grad_per_sample_weights = not_implemented('_embedding_bag_backward')
+        return grad_grad, grad_per_sample_weights
+
+
+class EmbeddingBagDenseBackwardBackward0(Node):
+    """aten::_embedding_bag_dense_backward(Tensor grad, Tensor indices, Tensor offset2bag, Tensor bag_size, Tensor maximum_indices, int num_weights, bool scale_grad_by_freq, int mode, Tensor? per_sample_weights, int padding_idx=-1) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_grad, _), (to_per_sample_weights, _) = node.next_edges
+        grad_grad = grad_per_sample_weights = None
+        if to_grad is not None:
+            grad_grad = not_implemented('_embedding_bag_dense_backward')
+        if to_per_sample_weights is not None:
+            grad_per_sample_weights = not_implemented('_embedding_bag_dense_backward')
+        return grad_grad, grad_per_sample_weights
+
+
+class EmbeddingBagPerSampleWeightsBackwardBackward0(Node):
+    """aten::_embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor indices, Tensor offsets, Tensor offset2bag, int mode, int padding_idx=-1) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_grad, _), (to_weight, _) = node.next_edges
+        grad_grad = grad_weight = None
+        if to_grad is not None:
+            grad_grad = derivative_not_implemented('_embedding_bag_per_sample_weights_backward')
+        if to_weight is not None:
+            grad_weight = derivative_not_implemented('_embedding_bag_per_sample_weights_backward')
+        return grad_grad, grad_weight
+
+
 class NllLossBackward0(Node):
     """aten::nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)"""
 
@@ -3197,13 +3309,11 @@ class CtcLossBackwardBackward0(Node):
         grad = grads[0]
         if grad is None:
             return (None,) * len(node.next_edges)
-        (to_grad, _), (to_log_probs, _) = node.next_edges
-        grad_grad = grad_log_probs = None
-        if to_grad is not None:
-            grad_grad = derivative_not_implemented('_ctc_loss_backward')
-        if to_log_probs is not None:
-            grad_log_probs = derivative_not_implemented('_ctc_loss_backward')
-        return grad_grad, grad_log_probs
+        (to_grad, _), (to_log_probs, _), (to_neg_log_likelihood, _) = node.next_edges
+        grad_grad = grad_log_probs = grad_neg_log_likelihood = None
+        if to_grad is not None or to_log_probs is not None or to_neg_log_likelihood is not None:
+            grad_grad, grad_log_probs, grad_neg_log_likelihood = derivative_not_implemented('_ctc_loss_backward')
+        return grad_grad, grad_log_probs, grad_neg_log_likelihood
 
 
 class CtcLossBackwardBackward1(Node):
@@ -3215,13 +3325,11 @@ class CtcLossBackwardBackward1(Node):
         grad = grads[0]
         if grad is None:
             return (None,) * len(node.next_edges)
-        (to_grad, _), (to_log_probs, _) = node.next_edges
-        grad_grad = grad_log_probs = None
-        if to_grad is not None:
-            grad_grad = derivative_not_implemented('_ctc_loss_backward')
-        if to_log_probs is not None:
-            grad_log_probs = derivative_not_implemented('_ctc_loss_backward')
-        return grad_grad, grad_log_probs
+        (to_grad, _), (to_log_probs, _), (to_neg_log_likelihood, _) = node.next_edges
+        grad_grad = grad_log_probs = grad_neg_log_likelihood = None
+        if to_grad is not None or to_log_probs is not None or to_neg_log_likelihood is not None:
+            grad_grad, grad_log_probs, grad_neg_log_likelihood = derivative_not_implemented('_ctc_loss_backward')
+        return grad_grad, grad_log_probs, grad_neg_log_likelihood
 
 
 class NativeLayerNormBackward0(Node):

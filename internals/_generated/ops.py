@@ -3416,6 +3416,48 @@ def conv_tbc_backward(self, input, weight, bias, pad, _table=conv_tbc_backward_o
         return conv_tbc_backward_op(self, input, weight, bias, pad)
     return _table[self._geometry.keys | input._geometry.keys | weight._geometry.keys | bias._geometry.keys](self, input, weight, bias, pad)
 
+embedding_bag_op = define('embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> (Tensor, Tensor, Tensor, Tensor)', CompositeImplicitAutograd='embedding_bag.embedding_bag')
+def embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, _table=embedding_bag_op.table):
+    if hot.off:
+        return embedding_bag_op(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset)
+    return _table[weight._geometry.keys | indices._geometry.keys | offsets._geometry.keys | (0 if per_sample_weights is None else per_sample_weights._geometry.keys)](weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset)
+
+embedding_bag_padding_idx_op = define('embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)', CompositeImplicitAutograd='embedding_bag.embedding_bag_padding_idx')
+def embedding_bag_padding_idx(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx, _table=embedding_bag_padding_idx_op.table):
+    if hot.off:
+        return embedding_bag_padding_idx_op(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx)
+    return _table[weight._geometry.keys | indices._geometry.keys | offsets._geometry.keys | (0 if per_sample_weights is None else per_sample_weights._geometry.keys)](weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx)
+
+_embedding_bag_op = define('_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)', CPU='embedding_bag._embedding_bag', Autograd='_generated.autograd_kernels._embedding_bag')
+def _embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx, _table=_embedding_bag_op.table):
+    if hot.off:
+        return _embedding_bag_op(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx)
+    return _table[weight._geometry.keys | indices._geometry.keys | offsets._geometry.keys | (0 if per_sample_weights is None else per_sample_weights._geometry.keys)](weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx)
+
+_embedding_bag_forward_only_op = define('_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)', CPU='embedding_bag._embedding_bag', Autograd='_generated.autograd_kernels._embedding_bag_forward_only')
+def _embedding_bag_forward_only(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx, _table=_embedding_bag_forward_only_op.table):
+    if hot.off:
+        return _embedding_bag_forward_only_op(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx)
+    return _table[weight._geometry.keys | indices._geometry.keys | offsets._geometry.keys | (0 if per_sample_weights is None else per_sample_weights._geometry.keys)](weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx)
+
+_embedding_bag_backward_op = define('_embedding_bag_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor bag_size, Tensor maximum_indices, int num_weights, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, int padding_idx=-1) -> Tensor', CPU='embedding_bag_backward._embedding_bag_backward', Autograd='_generated.autograd_kernels._embedding_bag_backward')
+def _embedding_bag_backward(grad, indices, offsets, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, sparse, per_sample_weights, padding_idx, _table=_embedding_bag_backward_op.table):
+    if hot.off:
+        return _embedding_bag_backward_op(grad, indices, offsets, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, sparse, per_sample_weights, padding_idx)
+    return _table[grad._geometry.keys | indices._geometry.keys | offsets._geometry.keys | offset2bag._geometry.keys | bag_size._geometry.keys | maximum_indices._geometry.keys | (0 if per_sample_weights is None else per_sample_weights._geometry.keys)](grad, indices, offsets, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, sparse, per_sample_weights, padding_idx)
+
+_embedding_bag_dense_backward_op = define('_embedding_bag_dense_backward(Tensor grad, Tensor indices, Tensor offset2bag, Tensor bag_size, Tensor maximum_indices, int num_weights, bool scale_grad_by_freq, int mode, Tensor? per_sample_weights, int padding_idx=-1) -> Tensor', CPU='embedding_bag_backward._embedding_bag_dense_backward', Autograd='_generated.autograd_kernels._embedding_bag_dense_backward')
+def _embedding_bag_dense_backward(grad, indices, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, per_sample_weights, padding_idx, _table=_embedding_bag_dense_backward_op.table):
+    if hot.off:
+        return _embedding_bag_dense_backward_op(grad, indices, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, per_sample_weights, padding_idx)
+    return _table[grad._geometry.keys | indices._geometry.keys | offset2bag._geometry.keys | bag_size._geometry.keys | maximum_indices._geometry.keys | (0 if per_sample_weights is None else per_sample_weights._geometry.keys)](grad, indices, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, per_sample_weights, padding_idx)
+
+_embedding_bag_per_sample_weights_backward_op = define('_embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor indices, Tensor offsets, Tensor offset2bag, int mode, int padding_idx=-1) -> Tensor', CPU='embedding_bag_backward._embedding_bag_per_sample_weights_backward', Autograd='_generated.autograd_kernels._embedding_bag_per_sample_weights_backward')
+def _embedding_bag_per_sample_weights_backward(grad, weight, indices, offsets, offset2bag, mode, padding_idx, _table=_embedding_bag_per_sample_weights_backward_op.table):
+    if hot.off:
+        return _embedding_bag_per_sample_weights_backward_op(grad, weight, indices, offsets, offset2bag, mode, padding_idx)
+    return _table[grad._geometry.keys | weight._geometry.keys | indices._geometry.keys | offsets._geometry.keys | offset2bag._geometry.keys](grad, weight, indices, offsets, offset2bag, mode, padding_idx)
+
 nll_loss_forward_op = define('nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)', CPU='nll_loss.nll_loss_forward', CUDA='cuda.nll_loss.nll_loss_forward', Autograd='_generated.autograd_kernels.nll_loss_forward')
 def nll_loss_forward(self, target, weight, reduction, ignore_index, _table=nll_loss_forward_op.table):
     if hot.off:

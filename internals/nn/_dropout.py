@@ -1,9 +1,10 @@
-"""Dropout of whole channels (`feature_dropout` in `aten/src/ATen/native/Dropout.cpp`).
+"""Dropout of whole channels, and after selu (`torch/nn/functional.py`, `aten/src/ATen/native/Dropout.cpp`).
 
 Neighbouring pixels of a feature map say nearly the same; zeroing single ones hides little. So one coin is thrown for each
-channel of each sample: the noise has shape (N, C, 1, 1, ...) and is broadcast over the rest.
+channel of each sample: the noise has shape (N, C, 1, 1, ...) and is broadcast over the rest. Alpha dropout puts selu's lowest
+value where others put 0, and keeps mean and variance.
 
-How the real one differs: there are three-dimensional and alpha variants too.
+How the real one differs: see `internals.nn.functional`.
 """
 
 from __future__ import annotations
@@ -54,6 +55,42 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
             stacklevel=2,
         )
     return _feature_dropout(input, p, training, inplace)
+
+
+def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """Zero each channel of (N, C, D, H, W) or (C, D, H, W) with probability `p`, divide the others by 1 - p.
+
+    Other numbers of dimensions are warned of. Raises ValueError unless 0 <= p <= 1.
+    """
+    _check_probability(p)
+    if input.dim() not in (4, 5):
+        warnings.warn(
+            f"dropout3d: Received a {input.dim()}-D input to dropout3d, which is deprecated and will result in an error in a "
+            "future release. To retain the behavior and silence this warning, please use dropout instead. Note that dropout3d "
+            "exists to provide channel-wise dropout on inputs with 3 spatial dimensions, a channel dimension, and an optional "
+            "batch dimension (i.e. 4D or 5D inputs).",
+            stacklevel=2,
+        )
+    if input.dim() == 5:
+        return _feature_dropout(input, p, training, inplace)
+    if inplace:
+        return _feature_dropout(input.unsqueeze_(0), p, training, True).squeeze_(0)
+    return _feature_dropout(input.unsqueeze(0), p, training, False).squeeze(0)
+
+
+def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
+    """Set each element to selu's lowest value with probability `p`, and restore mean and variance.
+
+    Raises ValueError unless 0 <= p <= 1.
+    """
+    _check_probability(p)
+    return F.alpha_dropout_(input, p, training) if inplace else F.alpha_dropout(input, p, training)
+
+
+def feature_alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
+    """`alpha_dropout` of whole channels of (N, C, ...)."""
+    _check_probability(p)
+    return F.feature_alpha_dropout_(input, p, training) if inplace else F.feature_alpha_dropout(input, p, training)
 
 
 def _feature_dropout(input: Any, p: float, training: bool, inplace: bool) -> Any:

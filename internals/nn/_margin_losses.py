@@ -1,23 +1,16 @@
-"""Losses with a margin, and those of Poisson and normal distributions (`aten/src/ATen/native/Loss.cpp`).
+"""Losses with a margin (`torch/nn/functional.py`): the operators of `internals/aten/native/margin_losses.py` and its neighbours.
 
-All of them are made of differentiable operators, in PyTorch too (`soft_margin_loss` and `poisson_nll_loss` are one operator
-each there, of the same formula).
-
-How the real one differs: it also has multi-label margins, and triplets with any distance.
+How the real one differs: see `internals.nn.functional`.
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from typing import Any
 
 from internals._generated import functions as F
+from internals._generated import nn_functions as nn
 from internals.nn._reduction import get_enum, resolve
-
-
-def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
-    """The p-norm of x1 - x2 + eps along the last dimension; `eps` keeps the derivative finite where they are equal."""
-    return (x1 - x2 + eps).norm(p, max(x1.dim(), x2.dim()) - 1, keepdim)
 
 
 def margin_ranking_loss(
@@ -25,13 +18,13 @@ def margin_ranking_loss(
     reduction: str = "mean",
 ) -> Any:  # fmt: skip
     """max(0, -target * (input1 - input2) + margin). Raises RuntimeError unless all have the same number of dimensions."""
-    word = resolve(reduction, size_average, reduce)
+    number = get_enum(resolve(reduction, size_average, reduce))
     if not input1.dim() == input2.dim() == target.dim():
         raise RuntimeError(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
             f"input1: {input1.size()}, input2: {input2.size()}, target: {target.size()} "
         )
-    return _reduce((-target * (input1 - input2) + margin).clamp_min(0), word)
+    return F.margin_ranking_loss(input1, input2, target, margin, number)
 
 
 def hinge_embedding_loss(
@@ -39,17 +32,14 @@ def hinge_embedding_loss(
     reduction: str = "mean",
 ) -> Any:  # fmt: skip
     """`input` where `target` is 1, max(0, margin - input) where it is -1."""
-    word = resolve(reduction, size_average, reduce)
-    apart = (margin - input).clamp_min(0).masked_fill(target == 1, 0)
-    return _reduce(apart + input.masked_fill(target == -1, 0), word)
+    return F.hinge_embedding_loss(input, target, margin, get_enum(resolve(reduction, size_average, reduce)))
 
 
 def soft_margin_loss(
     input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
 ) -> Any:
     """log(1 + exp(-target * input))."""
-    word = resolve(reduction, size_average, reduce)
-    return _reduce((-target * input).exp().log1p(), word)
+    return nn.soft_margin_loss(input, target, get_enum(resolve(reduction, size_average, reduce)))
 
 
 def cosine_embedding_loss(
@@ -60,13 +50,8 @@ def cosine_embedding_loss(
 
     Raises RuntimeError for other shapes.
     """
-    word = resolve(reduction, size_average, reduce)
-    _check_cosine(input1, input2, target)
-    eps = 1e-12  # PyTorch's EPSILON, under the root of the norms
-    squares1, squares2 = (x.square().sum(-1) + eps for x in (input1, input2))
-    cosine = (input1 * input2).sum(-1) / (squares1 * squares2).sqrt()
-    alike = (1 - cosine).masked_fill(target != 1, 0)
-    return _reduce(alike + (cosine - margin).clamp_min(0).masked_fill(target != -1, 0), word)
+    number = get_enum(resolve(reduction, size_average, reduce))
+    return F.cosine_embedding_loss(input1, input2, target, margin, number)
 
 
 def triplet_margin_loss(
@@ -77,77 +62,77 @@ def triplet_margin_loss(
 
     Raises ValueError unless margin > 0, RuntimeError when the numbers of dimensions differ.
     """
-    word = resolve(reduction, size_average, reduce)
-    if margin <= 0:
-        raise ValueError(f"margin must be greater than 0, got {margin}")
+    number = get_enum(resolve(reduction, size_average, reduce))
+    _check_margin(margin)
+    return F.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, number)
+
+
+def triplet_margin_with_distance_loss(
+    anchor: Any, positive: Any, negative: Any, *, distance_function: Callable[[Any, Any], Any] | None = None,
+    margin: float = 1.0, swap: bool = False, reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """`triplet_margin_loss` with a distance of one's own; without one, `pairwise_distance`.
+
+    Raises ValueError unless margin > 0 and for an unknown reduction, RuntimeError when the numbers of dimensions differ.
+    """
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    _check_margin(margin)
     dims = anchor.dim(), positive.dim(), negative.dim()
     if len(set(dims)) > 1:
         raise RuntimeError(
             "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
             f"anchor {dims[0]}D, positive {dims[1]}D, and negative {dims[2]}D inputs"
         )
-    near = pairwise_distance(anchor, positive, p, eps)
-    far = pairwise_distance(anchor, negative, p, eps)
+    distance = distance_function or F.pairwise_distance
+    near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
-        far = F.minimum(far, pairwise_distance(positive, negative, p, eps))
-    return _reduce((near - far + margin).clamp_min(0), word)
+        far = F.minimum(far, distance(positive, negative))
+    loss = F.clamp_min(margin + near - far, 0)
+    return loss.sum() if reduction == "sum" else loss.mean() if reduction == "mean" else loss
 
 
-def poisson_nll_loss(
-    input: Any, target: Any, log_input: bool = True, full: bool = False, size_average: bool | None = None, eps: float = 1e-8,
+def multi_margin_loss(
+    input: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """exp(input) - target * input, or input - target * log(input + eps); `full` adds Stirling's approximation of log(target!)."""
-    word = resolve(reduction, size_average, reduce)
-    if word not in ("none", "mean", "sum"):
-        raise ValueError(word + " is not a valid value for reduction")
-    loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
-    if full:
-        stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
-        loss = loss + stirling.masked_fill(target <= 1, 0)
-    return _reduce(loss, word)
+    """max(0, margin - input[target] + input[other])ᵖ / C, summed over the other classes. Inputs (N, C) or (C).
 
-
-def gaussian_nll_loss(
-    input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
-) -> Any:
-    """(log(var) + (input - target)² / var) / 2, `var` counting as at least `eps`; `full` adds the constant log(2π) / 2.
-
-    Raises ValueError for a variance that is negative or does not fit.
+    Raises ValueError for another `p` than 1 and 2, and for a `weight` that is not (C).
     """
-    if isinstance(var, float):
-        if var < 0:
-            raise ValueError("var has negative entry/entries")
-        var = F.full_like(input, var)
-    elif bool((var < 0).any()):
-        raise ValueError("var has negative entry/entries")
-    if var.size() != input.size():
-        if input.size()[:-1] == var.size():
-            var = var.unsqueeze(-1)
-        elif input.dim() != var.dim() or sum(b for a, b in zip(input.shape, var.shape) if a != b) != 1:
-            raise ValueError("var is of incorrect size")
-    if reduction not in ("none", "mean", "sum"):
-        raise ValueError(reduction + " is not valid")
-    var = var + (var.detach().clamp_min(eps) - var.detach())  # clamped for the value, not for the derivative
-    loss = 0.5 * (var.log() + (input - target).square() / var)
-    if full:
-        loss = loss + 0.5 * math.log(2 * math.pi)
-    return _reduce(loss, reduction)
+    number = get_enum(resolve(reduction, size_average, reduce))
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    if weight is not None and weight.dim() != 1:
+        raise ValueError("weight must be one-dimensional")
+    return nn.multi_margin_loss(input, target, p, margin, weight, number)
 
 
-def _reduce(loss: Any, reduction: str) -> Any:
-    number = get_enum(reduction)
-    return loss.mean() if number == 1 else loss.sum() if number == 2 else loss
+def multilabel_margin_loss(
+    input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+) -> Any:
+    """max(0, 1 - input[label] + input[other]) / C, summed over labels and others; a row's labels end at its first -1."""
+    return nn.multilabel_margin_loss(input, target, get_enum(resolve(reduction, size_average, reduce)))
 
 
-def _check_cosine(input1: Any, input2: Any, target: Any) -> None:
-    if target.dim() not in (0, 1):
-        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-    expected = target.dim() + 1
-    if input1.dim() != expected or input2.dim() != expected:
-        which = (
-            "1D target tensor expects 2D input tensors"
-            if expected == 2
-            else "0D target tensor expects 1D input tensors"
-        )
-        raise RuntimeError(f"{which}, but found inputs with sizes {list(input1.shape)} and {list(input2.shape)}.")
+def multilabel_soft_margin_loss(
+    input: Any, target: Any, weight: Any = None, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """The mean over the classes (..., C) of the binary cross entropies with logits; `target` holds 0 and 1.
+
+    Raises ValueError for an unknown reduction.
+    """
+    word = resolve(reduction, size_average, reduce)
+    loss = -(target * nn.log_sigmoid(input) + (1 - target) * nn.log_sigmoid(-input))
+    if weight is not None:
+        loss = loss * weight
+    loss = loss.sum(-1) / input.size(input.dim() - 1)
+    if word not in ("none", "mean", "sum"):
+        raise ValueError(word + " is not valid")
+    return loss.mean() if word == "mean" else loss.sum() if word == "sum" else loss
+
+
+def _check_margin(margin: float) -> None:
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")

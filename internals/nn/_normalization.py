@@ -1,4 +1,4 @@
-"""Normalizations and the embedding, as `nn.functional` offers them (`torch/nn/functional.py`).
+"""Normalizations, as `nn.functional` offers them (`torch/nn/functional.py`).
 
 How the real one differs: see `internals.nn.functional`.
 """
@@ -92,27 +92,6 @@ def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out:
     """`input` divided by its p-norm along `dim`, which counts as at least `eps`."""
     denom = input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
     return input / denom if out is None else F.div(input, denom, out=out)
-
-
-def embedding(
-    input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
-    scale_grad_by_freq: bool = False, sparse: bool = False,
-) -> Any:  # fmt: skip
-    """The rows of `weight` that `input` names. Rows longer than `max_norm` are scaled down first, in place.
-
-    Raises AssertionError for a `padding_idx` that is no row, IndexError for such an index.
-    """
-    if padding_idx is None:
-        padding_idx = -1
-    else:
-        rows = weight.shape[0]
-        if not -rows <= padding_idx < max(rows, 1):
-            raise AssertionError("Padding_idx must be within num_embeddings")
-        padding_idx %= max(rows, 1)
-    if max_norm is not None:
-        input = input.contiguous()
-        F.embedding_renorm_(weight.detach(), input, max_norm, norm_type)
-    return F.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 
 def _verify_batch_size(size: Sequence[int]) -> None:

@@ -19,7 +19,8 @@ from internals._generated import ops
 from internals.core.dtype import bool_
 from internals.core.tensor_impl import TensorImpl, array
 
-from . import copying, random
+from . import copying
+from .random import discrete
 
 
 def dropout(input: Any, p: float, train: bool) -> Any:
@@ -44,7 +45,7 @@ def native_dropout(input: TensorImpl, p: float, train: bool | None) -> tuple[Any
     if train is False:
         array(mask).fill(True)
         return output, mask
-    random.bernoulli__float(mask, keep, None)
+    discrete.bernoulli__float(mask, keep, None)
     values = array(output)
     with np.errstate(all="ignore"):
         np.multiply(values, array(mask), out=values, casting="unsafe")

@@ -43,28 +43,33 @@ def embedding_dense_backward(
     The row `padding_idx` gets none (unless that is negative); with `scale_grad_by_freq` the sums become averages.
     """
     rows = array(indices).reshape(-1)
-    result = empty_contiguous((num_weights, grad_output.shape[-1]), grad_output.dtype)
-    table = array(result)
-    table.fill(0)
-    g = array(grad_output).reshape(rows.size, table.shape[1])
+    g = array(grad_output).reshape(rows.size, grad_output.shape[-1])
     if padding_idx >= 0 and (rows == padding_idx).any():
         rows, g = rows[rows != padding_idx], g[rows != padding_idx]
+    return sums_by_row(rows, g, num_weights, grad_output.dtype, scale_grad_by_freq)
+
+
+def sums_by_row(rows: Any, g: Any, num_weights: int, dtype: Any, average: bool = False) -> TensorImpl:
+    """A table whose row i is the sum, or the average, of those `g[k]` where `rows[k]` is i."""
+    result = empty_contiguous((num_weights, g.shape[1]), dtype)
+    table = array(result)
+    table.fill(0)
     if not rows.size or not g.size:
         return result
     order = np.argsort(rows, kind="stable")  # equal rows side by side
     names = rows[order]
     starts = np.flatnonzero(np.concatenate([[True], names[1:] != names[:-1]]))
     lengths, names = np.diff(starts, append=rows.size), names[starts]
-    sums = _segment_sums(
+    sums = segment_sums(
         g.take(order, 0).astype(np.float32 if g.dtype == np.float16 else g.dtype, copy=False), starts, lengths
     )
-    if scale_grad_by_freq:
+    if average:
         sums /= lengths[:, None].astype(sums.dtype)
     table[names] = sums
     return result
 
 
-def _segment_sums(a: Any, starts: Any, lengths: Any) -> Any:
+def segment_sums(a: Any, starts: Any, lengths: Any) -> Any:
     """The sum of `lengths[i]` rows of `a` from `starts[i]` on, for each i: first rows of all, then second rows, and so on.
 
     Most words of a text are rare, so this soon ends; the few segments that are longer are added up one by one.

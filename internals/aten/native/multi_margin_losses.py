@@ -153,7 +153,10 @@ def _check_classes(self: TensorImpl, target: TensorImpl, p: Any, weight: Any) ->
         raise RuntimeError("only p == 1 and p == 2 supported")
     rows, classes = _rows(self).shape
     if target.dim() > 1 or target.numel() != rows:
-        raise RuntimeError(f"inconsistent target size, expected {rows} but got {list(target.shape)}")
+        raise RuntimeError(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). "
+            f"Expected target size [{rows}], but got {list(target.shape)}. Input has shape {list(self.shape)}."
+        )
     if weight is not None and (weight.dim() > 1 or weight.numel() != classes):
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
 

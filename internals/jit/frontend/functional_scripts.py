@@ -14,6 +14,8 @@ from internals.nn import functional
 from . import functional_sources as plain
 from . import functional_sources_attention as attention
 from . import functional_sources_decompositions as decompositions
+from . import functional_sources_dropout as dropout
+from . import functional_sources_embedding as embedding
 from . import functional_sources_layers as layers
 from . import functional_sources_losses as losses
 from . import functional_sources_pooling as pooling
@@ -74,7 +76,7 @@ def _by_two_flags(at: int, plain: Any, with_inverse: Any, with_counts: Any, with
 @cache
 def _sources() -> dict[Any, Any]:
     found = {}
-    for sources in (plain, attention, layers, losses, pooling, rare):
+    for sources in (plain, attention, dropout, embedding, layers, losses, pooling, rare):
         for name, value in vars(sources).items():
             if getattr(value, "__module__", "") == sources.__name__ and hasattr(functional, name):
                 found[getattr(functional, name)] = value

@@ -150,7 +150,7 @@ def _softmax_dim(ndim: int) -> int:
     return ret
 
 
-# Dropout, embedding, normalization
+# Dropout, normalization
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -161,27 +161,6 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     else:
         result = torch.dropout(input, p, training)
     return result
-
-
-def embedding(
-    input: Tensor,
-    weight: Tensor,
-    padding_idx: Optional[int] = None,
-    max_norm: Optional[float] = None,
-    norm_type: float = 2.0,
-    scale_grad_by_freq: bool = False,
-    sparse: bool = False,
-) -> Tensor:
-    if padding_idx is not None:
-        if padding_idx > 0:
-            assert padding_idx < weight.size(0), "Padding_idx must be within num_embeddings"
-        elif padding_idx < 0:
-            assert padding_idx >= -weight.size(0), "Padding_idx must be within num_embeddings"
-            padding_idx = weight.size(0) + padding_idx
-    else:
-        padding_idx = -1
-    assert max_norm is None, "max_norm is not supported in a scripted function: it writes to the weight"
-    return torch.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 
 def layer_norm(

@@ -129,34 +129,6 @@ def conv_transpose1d(
 # Dropout of whole channels
 
 
-def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    if p < 0.0 or p > 1.0:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    if input.dim() == 3:
-        return _feature_dropout(input, p, training, inplace)
-    return _feature_dropout(input.unsqueeze(0), p, training, inplace).squeeze(0)
-
-
-def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    if p < 0.0 or p > 1.0:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    return _feature_dropout(input, p, training, inplace)
-
-
-def _feature_dropout(input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
-    if p == 0.0 or not training or input.numel() == 0:
-        return input
-    sizes = [input.size(0), input.size(1)] + [1] * (input.dim() - 2)
-    noise = torch.empty(sizes, dtype=input.dtype, device=input.device)
-    if p == 1.0:
-        noise.zero_()
-    else:
-        noise.bernoulli_(1 - p).div_(1 - p)
-    if inplace:
-        return input.mul_(noise)
-    return input * noise
-
-
 # Normalization
 
 
@@ -209,10 +181,6 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     if bias is not None:
         result = result + bias
     return result
-
-
-def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
-    return torch.norm(x1 - x2 + eps, p, [-1], keepdim)
 
 
 def unfold(
@@ -300,3 +268,13 @@ def _resample(
     raise NotImplementedError(
         "a scripted interpolate has the modes nearest, nearest-exact, linear, bilinear, bicubic and trilinear"
     )
+
+
+def upsample(
+    input: Tensor,
+    size: Optional[BroadcastingList2[int]] = None,
+    scale_factor: Optional[BroadcastingList2[float]] = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+) -> Tensor:
+    return interpolate(input, size, scale_factor, mode, align_corners)

@@ -1,26 +1,19 @@
-"""The losses of `nn.functional` that have no operator of their own, as the compiler reads them (`functional_sources.py`).
+"""The rarer losses of `nn.functional` as the compiler reads them (`functional_sources.py`).
 
-The formulas are those of `internals/nn/_margin_losses.py`, written in the typed language: one type for each name, reductions as
-words.
-
-How the real one differs: most of these are operators there (`aten/src/ATen/native/Loss.cpp`), with the same formulas.
+How the real one differs: see there.
 """
 
-# ruff: noqa: UP045  # `Optional` around a list of given length is what the compiler reads
 # mypy: disable-error-code="valid-type,arg-type,misc,operator"
 from __future__ import annotations
 
 import math
-from typing import Optional
 
 import internals as torch
 from internals import Tensor
 
 from .functional_sources import _get_enum, _legacy_reduction
-from .functional_sources_layers import interpolate, pairwise_distance
 
 aten = torch.ops.aten
-BroadcastingList2 = list  # one T, or a list of two
 
 
 def huber_loss(
@@ -63,8 +56,8 @@ def margin_ranking_loss(
         raise RuntimeError(
             f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: {input1.size()}, input2: {input2.size()}, target: {target.size()} "  # noqa: E501
         )
-    loss = (-target * (input1 - input2) + margin).clamp_min(0)
-    return _reduced(loss, _legacy_reduction(reduction, size_average, reduce))
+    number = _get_enum(_legacy_reduction(reduction, size_average, reduce))
+    return torch.margin_ranking_loss(input1, input2, target, margin, number)
 
 
 def hinge_embedding_loss(
@@ -75,9 +68,8 @@ def hinge_embedding_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    apart = (margin - input).clamp_min(0).masked_fill(target == 1, 0)
-    loss = apart + input.masked_fill(target == -1, 0)
-    return _reduced(loss, _legacy_reduction(reduction, size_average, reduce))
+    number = _get_enum(_legacy_reduction(reduction, size_average, reduce))
+    return torch.hinge_embedding_loss(input, target, margin, number)
 
 
 def soft_margin_loss(
@@ -87,7 +79,7 @@ def soft_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    return _reduced((-target * input).exp().log1p(), _legacy_reduction(reduction, size_average, reduce))
+    return aten.soft_margin_loss(input, target, _get_enum(_legacy_reduction(reduction, size_average, reduce)))
 
 
 def cosine_embedding_loss(
@@ -99,17 +91,8 @@ def cosine_embedding_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    if target.dim() != 0 and target.dim() != 1:
-        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-    if input1.dim() != target.dim() + 1 or input2.dim() != target.dim() + 1:
-        which = "1D target tensor expects 2D" if target.dim() == 1 else "0D target tensor expects 1D"
-        raise RuntimeError(f"{which} input tensors, but found inputs with sizes {input1.size()} and {input2.size()}.")
-    squares1 = input1.square().sum([-1]) + 1e-12
-    squares2 = input2.square().sum([-1]) + 1e-12
-    cosine = (input1 * input2).sum([-1]) / (squares1 * squares2).sqrt()
-    alike = (1 - cosine).masked_fill(target != 1, 0)
-    loss = alike + (cosine - margin).clamp_min(0).masked_fill(target != -1, 0)
-    return _reduced(loss, _legacy_reduction(reduction, size_average, reduce))
+    number = _get_enum(_legacy_reduction(reduction, size_average, reduce))
+    return torch.cosine_embedding_loss(input1, input2, target, margin, number)
 
 
 def triplet_margin_loss(
@@ -126,15 +109,65 @@ def triplet_margin_loss(
 ) -> Tensor:
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
-    if anchor.dim() != positive.dim() or anchor.dim() != negative.dim():
-        raise RuntimeError(
-            f"The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: anchor {anchor.dim()}D, positive {positive.dim()}D, and negative {negative.dim()}D inputs"  # noqa: E501
-        )
-    near = pairwise_distance(anchor, positive, p, eps)
-    far = pairwise_distance(anchor, negative, p, eps)
-    if swap:
-        far = torch.minimum(far, pairwise_distance(positive, negative, p, eps))
-    return _reduced((near - far + margin).clamp_min(0), _legacy_reduction(reduction, size_average, reduce))
+    number = _get_enum(_legacy_reduction(reduction, size_average, reduce))
+    return torch.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, number)
+
+
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    number = _get_enum(_legacy_reduction(reduction, size_average, reduce))
+    if p != 1 and p != 2:
+        raise ValueError("only p == 1 and p == 2 supported")
+    if weight is not None:
+        if weight.dim() != 1:
+            raise ValueError("weight must be one-dimensional")
+    return aten.multi_margin_loss(input, target, p, margin, weight, number)
+
+
+def multilabel_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    return aten.multilabel_margin_loss(input, target, _get_enum(_legacy_reduction(reduction, size_average, reduce)))
+
+
+def multilabel_soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    loss = -(target * aten.log_sigmoid(input) + (1 - target) * aten.log_sigmoid(-input))
+    if weight is not None:
+        loss = loss * weight
+    loss = loss.sum([-1]) / input.size(input.dim() - 1)
+    return _reduced(loss, _legacy_reduction(reduction, size_average, reduce))
+
+
+def ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Tensor,
+    target_lengths: Tensor,
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Tensor:
+    number = _get_enum(reduction)
+    return torch.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, number, zero_infinity)
 
 
 def poisson_nll_loss(
@@ -147,14 +180,8 @@ def poisson_nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    if log_input:
-        loss = input.exp() - target * input
-    else:
-        loss = input - target * (input + eps).log()
-    if full:
-        stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
-        loss = loss + stirling.masked_fill(target <= 1, 0)
-    return _reduced(loss, _legacy_reduction(reduction, size_average, reduce))
+    number = _get_enum(_legacy_reduction(reduction, size_average, reduce))
+    return torch.poisson_nll_loss(input, target, log_input, full, eps, number)
 
 
 def gaussian_nll_loss(
@@ -197,13 +224,3 @@ def _reduced(loss: Tensor, reduction: str) -> Tensor:
     if number == 2:
         return loss.sum()
     return loss
-
-
-def upsample(
-    input: Tensor,
-    size: Optional[BroadcastingList2[int]] = None,
-    scale_factor: Optional[BroadcastingList2[float]] = None,
-    mode: str = "nearest",
-    align_corners: bool | None = None,
-) -> Tensor:
-    return interpolate(input, size, scale_factor, mode, align_corners)

@@ -1,6 +1,6 @@
 """Dropout layers: active in training, the identity in evaluation (`torch/nn/modules/dropout.py`).
 
-How the real one differs: there are three-dimensional and alpha variants.
+How the real one differs: nothing but the language.
 """
 
 from __future__ import annotations
@@ -45,3 +45,24 @@ class Dropout2d(_DropoutNd):
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout2d(input, self.p, self.training, self.inplace)
+
+
+class Dropout3d(_DropoutNd):
+    """Zeroes each channel of (N, C, D, H, W) or (C, D, H, W) with probability `p` and divides the others by 1 - p."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.dropout3d(input, self.p, self.training, self.inplace)
+
+
+class AlphaDropout(_DropoutNd):
+    """Sets each element to selu's lowest value with probability `p`; mean 0 and variance 1 stay what they are."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.alpha_dropout(input, self.p, self.training)
+
+
+class FeatureAlphaDropout(_DropoutNd):
+    """`AlphaDropout` of whole channels of (N, C, ...)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.feature_alpha_dropout(input, self.p, self.training)

@@ -3,15 +3,19 @@
 `reduction` is "none" (one number for each element), "mean" or "sum"; `size_average` and `reduce` are its predecessors. Class
 weights are buffers: saved and moved with the module.
 
-How the real one differs: CTC, the multi-label margins and a fused linear cross entropy are there too.
+How the real one differs: it also has a fused linear cross entropy.
 """
 
 from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
 
 from internals import Tensor
 from internals.nn import functional as F
 from internals.nn._reduction import resolve
 from internals.nn.module import Module
+from internals.nn.modules.distance import PairwiseDistance
 
 
 class _Loss(Module):
@@ -90,6 +94,22 @@ class NLLLoss(_WeightedLoss):
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.nll_loss(input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
+
+
+class NLLLoss2d(NLLLoss):
+    """`NLLLoss` by its old name for images; warns of that."""
+
+    def __init__(
+        self, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
+        reduce: bool | None = None, reduction: str = "mean",
+    ) -> None:  # fmt: skip
+        warnings.warn(
+            "`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in replacement and see "
+            "https://pytorch.org/docs/main/nn.html#torch.nn.NLLLoss for more details.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        super().__init__(weight, size_average, ignore_index, reduce, reduction)
 
 
 class CrossEntropyLoss(_WeightedLoss):
@@ -250,4 +270,87 @@ class TripletMarginLoss(_Loss):
         return F.triplet_margin_loss(
             anchor, positive, negative, margin=self.margin, p=self.p, eps=self.eps, swap=self.swap,
             reduction=self.reduction,
+        )  # fmt: skip
+
+
+class TripletMarginWithDistanceLoss(_Loss):
+    """`TripletMarginLoss` with a distance of one's own, which a module may be. Raises ValueError unless margin > 0."""
+
+    __constants__ = ["margin", "swap", "reduction"]
+
+    def __init__(
+        self, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: float = 1.0,
+        swap: bool = False, reduction: str = "mean",
+    ) -> None:  # fmt: skip
+        super().__init__(None, None, reduction)
+        if margin <= 0:
+            raise ValueError(
+                f"TripletMarginWithDistanceLoss: expected margin to be greater than 0, got {margin} instead"
+            )
+        self.distance_function = PairwiseDistance() if distance_function is None else distance_function
+        self.margin = margin
+        self.swap = swap
+
+    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
+        return F.triplet_margin_with_distance_loss(
+            anchor, positive, negative, distance_function=self.distance_function, margin=self.margin, swap=self.swap,
+            reduction=self.reduction,
+        )  # fmt: skip
+
+
+class MultiMarginLoss(_WeightedLoss):
+    """How far each other class is from staying `margin` below class `target` (N) in `input` (N, C), to the power `p`.
+
+    Raises ValueError for another `p` than 1 and 2, and for a `weight` that is not (C).
+    """
+
+    __constants__ = ["p", "margin", "reduction"]
+
+    def __init__(
+        self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, size_average: bool | None = None,
+        reduce: bool | None = None, reduction: str = "mean",
+    ) -> None:  # fmt: skip
+        super().__init__(weight, size_average, reduce, reduction)
+        if p not in (1, 2):
+            raise ValueError("only p == 1 and p == 2 supported")
+        if weight is not None and weight.dim() != 1:
+            raise ValueError(f"MultiMarginLoss: expected weight to be None or 1D tensor, got {weight.dim()}D instead")
+        self.p = p
+        self.margin = margin
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.multi_margin_loss(
+            input, target, p=self.p, margin=self.margin, weight=self.weight, reduction=self.reduction
+        )
+
+
+class MultiLabelMarginLoss(_Loss):
+    """How far each other class is from staying 1 below each label; a row of `target` (N, C) lists labels up to its first -1."""
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.multilabel_margin_loss(input, target, reduction=self.reduction)
+
+
+class MultiLabelSoftMarginLoss(_WeightedLoss):
+    """The mean over the classes (..., C) of the binary cross entropies with logits; `target` holds 0 and 1."""
+
+    __constants__ = ["reduction"]
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)
+
+
+class CTCLoss(_Loss):
+    """-log of the probability that log-probabilities (T, N, C) spell `targets`, repetitions and then `blank` left out."""
+
+    __constants__ = ["blank", "reduction"]
+
+    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
+        super().__init__(reduction=reduction)
+        self.blank = blank
+        self.zero_infinity = zero_infinity
+
+    def forward(self, log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor) -> Tensor:
+        return F.ctc_loss(
+            log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity
         )  # fmt: skip

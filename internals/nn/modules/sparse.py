@@ -1,6 +1,6 @@
-"""`Embedding`: a table whose rows are looked up by number (`torch/nn/modules/sparse.py`).
+"""A table whose rows are looked up by number, one by one or by the bag (`torch/nn/modules/sparse.py`).
 
-How the real one differs: with `sparse=True` its gradient is a sparse tensor; `EmbeddingBag` sums or averages rows on the way.
+How the real one differs: with `sparse=True` its gradient is a sparse tensor.
 """
 
 from __future__ import annotations
@@ -87,3 +87,83 @@ class Embedding(Module):
         return cls(
             rows, columns, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, _weight=embeddings, _freeze=freeze
         )  # fmt: skip
+
+
+class EmbeddingBag(Module):
+    """The "sum", "mean" or "max" of bags of rows of `weight` (num_embeddings, embedding_dim), which starts standard normal.
+
+    Integers (bags, length), or (N) with the offsets where bags begin, to (bags, embedding_dim). The row `padding_idx` starts at
+    0, does not count and gets no gradient. Raises AssertionError for a `padding_idx` that is no row.
+    """
+
+    __constants__ = [
+        "num_embeddings", "embedding_dim", "max_norm", "norm_type", "scale_grad_by_freq", "mode", "sparse",
+        "include_last_offset", "padding_idx",
+    ]  # fmt: skip
+
+    def __init__(
+        self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None, norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, _weight: Tensor | None = None,
+        include_last_offset: bool = False, padding_idx: int | None = None, device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.num_embeddings = num_embeddings
+        self.embedding_dim = embedding_dim
+        self.max_norm = max_norm
+        self.norm_type = norm_type
+        self.scale_grad_by_freq = scale_grad_by_freq
+        if padding_idx is not None:
+            if not -num_embeddings <= padding_idx < max(num_embeddings, 1):
+                raise AssertionError("padding_idx must be within num_embeddings")
+            padding_idx += num_embeddings if padding_idx < 0 else 0
+        self.padding_idx = padding_idx
+        if _weight is None:
+            self.weight = Parameter(empty((num_embeddings, embedding_dim), device=device, dtype=dtype))
+            self.reset_parameters()
+        else:
+            if list(_weight.shape) != [num_embeddings, embedding_dim]:
+                raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
+            self.weight = Parameter(_weight)
+        self.mode = mode
+        self.sparse = sparse
+        self.include_last_offset = include_last_offset
+
+    def reset_parameters(self) -> None:
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            self.weight.detach()[self.padding_idx].fill_(0)
+
+    def forward(
+        self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None
+    ) -> Tensor:  # fmt: skip
+        return F.embedding_bag(
+            input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse,
+            per_sample_weights, self.include_last_offset, self.padding_idx,
+        )  # fmt: skip
+
+    def extra_repr(self) -> str:
+        s = f"{self.num_embeddings}, {self.embedding_dim}"
+        if self.max_norm is not None:
+            s += f", max_norm={self.max_norm}"
+        if self.norm_type != 2:
+            s += f", norm_type={self.norm_type}"
+        if self.scale_grad_by_freq is not False:
+            s += f", scale_grad_by_freq={self.scale_grad_by_freq}"
+        s += f", mode={self.mode!r}"
+        return s if self.padding_idx is None else f"{s}, padding_idx={self.padding_idx}"
+
+    @classmethod
+    def from_pretrained(
+        cls, embeddings: Tensor, freeze: bool = True, max_norm: float | None = None, norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, include_last_offset: bool = False,
+        padding_idx: int | None = None,
+    ) -> EmbeddingBag:  # fmt: skip
+        """Bags of rows of a table (rows, columns), on its memory; unless `freeze` is False it is not trained."""
+        if embeddings.dim() != 2:
+            raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
+        rows, columns = embeddings.shape
+        bags = cls(
+            rows, columns, max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings, include_last_offset, padding_idx
+        )  # fmt: skip
+        bags.weight.requires_grad = not freeze
+        return bags

@@ -1,0 +1,214 @@
+"""Bags of embeddings: the sum, mean or maximum of the rows that each bag names (`aten/src/ATen/native/EmbeddingBag.cpp`).
+
+`offsets` says where in `indices` each bag begins, and with `include_last_offset` at last where the last one ends. A bag of
+nothing is 0. Rows called `padding_idx` do not count. The leaf kernel notes for its backward pass which bag each index is in, how
+many rows count in each bag, and for a maximum which row it came from.
+
+How the real one differs: FBGEMM's compiled loops for sums, which leave the notes out; and sparse gradients.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from internals._generated import ops
+from internals.core import dtype as dt
+from internals.core.dtype import SCALAR_TYPE_NAME
+from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
+
+from .embedding import segment_sums
+
+SUM, MEAN, MAX = range(3)
+
+
+def embedding_bag(
+    weight: Any,
+    indices: Any,
+    offsets: Any,
+    scale_grad_by_freq: bool = False,
+    mode: int = SUM,
+    sparse: bool = False,
+    per_sample_weights: Any = None,
+    include_last_offset: bool = False,
+) -> Any:
+    """(bags, and three notes for the backward pass). Only a sum can be weighted."""
+    return embedding_bag_padding_idx(
+        weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, None
+    )
+
+
+def embedding_bag_padding_idx(
+    weight: Any,
+    indices: Any,
+    offsets: Any,
+    scale_grad_by_freq: bool,
+    mode: int,
+    sparse: bool,
+    per_sample_weights: Any,
+    include_last_offset: bool,
+    padding_idx: int | None,
+) -> Any:
+    """`embedding_bag` without the rows called `padding_idx`, which may be negative. Raises RuntimeError if it is no row."""
+    if padding_idx is None:
+        padding_idx = -1
+    else:
+        rows = weight.shape[0]
+        if not -rows <= padding_idx < rows:
+            raise RuntimeError(
+                f"padding_idx must be within the number of embeddings, -{rows} through {rows - 1}, but got {padding_idx}"
+            )
+        padding_idx %= rows
+    learns = weight.requires_grad or per_sample_weights is not None and per_sample_weights.requires_grad
+    bag = ops._embedding_bag if learns else ops._embedding_bag_forward_only
+    return bag(
+        weight,
+        indices.contiguous(),
+        offsets.contiguous(),
+        scale_grad_by_freq,
+        mode,
+        sparse,
+        per_sample_weights,
+        include_last_offset,
+        padding_idx,
+    )
+
+
+@np.errstate(all="ignore")
+def _embedding_bag(
+    weight: TensorImpl,
+    indices: TensorImpl,
+    offsets: TensorImpl,
+    scale_grad_by_freq: bool = False,
+    mode: int = SUM,
+    sparse: bool = False,
+    per_sample_weights: Any = None,
+    include_last_offset: bool = False,
+    padding_idx: int = -1,
+) -> tuple[Any, Any, Any, Any]:
+    """(bags, the bag of each index, the number of rows that count in each bag, the rows of the maxima).
+
+    Raises RuntimeError for tensors that do not fit, for offsets that do not begin with 0 or go beyond the indices, and for
+    indices that are no rows.
+    """
+    check_bags(weight, indices, offsets, mode, per_sample_weights, include_last_offset)
+    rows = array(indices)
+    sizes = _sizes(array(offsets), rows.size, include_last_offset)
+    bags = np.repeat(np.arange(sizes.size), sizes)
+    _check_rows(rows[: bags.size], bags, weight.shape[0])
+    counted = rows[: bags.size] != padding_idx
+    lengths = np.bincount(bags[counted], minlength=sizes.size)
+    found = array(weight)[rows[: bags.size][counted]]
+    out = empty_contiguous((sizes.size, weight.shape[1]), weight.dtype)
+    largest = np.zeros(out.shape if mode == MAX else sizes.size, np.int64)
+    if mode == MAX:
+        _maxima(found, rows[: bags.size][counted], lengths, array(out), largest)
+    else:
+        weights = None if per_sample_weights is None else array(per_sample_weights)[: bags.size][counted]
+        _sums(found, weights, lengths, mode, array(out))
+    return out, _integers(bags, indices), _integers(lengths, indices), _integers(largest, indices)
+
+
+def check_bags(
+    weight: TensorImpl,
+    indices: TensorImpl,
+    offsets: TensorImpl,
+    mode: int,
+    per_sample_weights: Any,
+    include_last_offset: bool,
+) -> None:
+    if weight.dim() != 2:
+        raise RuntimeError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
+    if indices.dim() not in (1, 2):
+        raise RuntimeError(f"input has to be a 1D or 2D Tensor, but got Tensor of dimension {indices.dim()}")
+    if offsets.dim() != 1:
+        raise RuntimeError(f"offsets has to be a 1D Tensor, but got Tensor of dimension {offsets.dim()}")
+    _check_dtype("indices", indices, (dt.int64, dt.int32), "Long, Int")
+    _check_dtype("indices", offsets, (dt.int64, dt.int32), "Long, Int")
+    _check_dtype("weight", weight, (dt.float16, dt.float32, dt.float64), "Half, BFloat16, Float, Double")
+    if mode not in (SUM, MEAN, MAX):
+        raise RuntimeError("`mode` must be sum, mean, or max.")
+    if include_last_offset and not offsets.shape[0]:
+        raise RuntimeError("include_last_offset: number of offset should be at least 1")
+    if offsets.shape[0]:
+        first, last = array(offsets)[[0, -1]]
+        if first:
+            raise RuntimeError(
+                "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
+                f"However, got {first}"
+            )
+        if last > indices.shape[0]:
+            raise RuntimeError(
+                f"offsets[-1] can not be greater than input's length {indices.shape[0]} but got offsets[-1] of {last}"
+            )
+        if (np.diff(array(offsets)) < 0).any():
+            raise RuntimeError("embedding_bag: offsets have to increase")
+    if per_sample_weights is not None:
+        _check_weights(per_sample_weights, weight, indices, mode)
+
+
+def _check_weights(per_sample_weights: TensorImpl, weight: TensorImpl, indices: TensorImpl, mode: int) -> None:
+    if mode != SUM:
+        raise RuntimeError("embedding_bag: per_sample_weights only supported with mode='sum'")
+    if per_sample_weights.dtype is not weight.dtype:
+        names = [f"internals.{SCALAR_TYPE_NAME[t.dtype]}Tensor" for t in (weight, per_sample_weights)]
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 'per_sample_weights'; but "
+            f"type {names[0]} does not equal {names[1]} (while checking arguments for embedding_bag)"
+        )
+    if per_sample_weights.dim() != 1 or per_sample_weights.numel() != indices.numel():
+        raise RuntimeError(
+            f"per_sample_weights has to have shape [{indices.numel()}], one weight for each index, but has "
+            f"{list(per_sample_weights.shape)}"
+        )
+
+
+def _check_dtype(name: str, t: TensorImpl, allowed: tuple[Any, ...], names: str) -> None:
+    if t.dtype not in allowed:
+        raise RuntimeError(
+            f"Expected tensor for argument #1 '{name}' to have one of the following scalar types: {names}; but got "
+            f"internals.{SCALAR_TYPE_NAME[t.dtype]}Tensor instead (while checking arguments for embedding_bag)"
+        )
+
+
+def _check_rows(rows: Any, bags: Any, num_weights: int) -> None:
+    wrong = np.flatnonzero((rows < 0) | (rows >= num_weights))
+    if wrong.size:
+        raise RuntimeError(
+            f"Index {bags[wrong[0]]} of input takes value {rows[wrong[0]]} which is not in the valid range [0, {num_weights})"
+        )
+
+
+def _sizes(offsets: Any, indices: int, include_last_offset: bool) -> Any:
+    return np.diff(offsets) if include_last_offset else np.diff(offsets, append=indices)
+
+
+def _sums(found: Any, weights: Any, lengths: Any, mode: int, out: Any) -> None:
+    out.fill(0)
+    filled = np.flatnonzero(lengths)
+    if not filled.size:
+        return
+    rows = found.astype(np.float32 if found.dtype == np.float16 else found.dtype, copy=False)
+    if weights is not None:
+        rows = rows * weights[:, None]
+    sums = segment_sums(rows, (np.cumsum(lengths) - lengths)[filled], lengths[filled])
+    out[filled] = sums / lengths[filled, None].astype(sums.dtype) if mode == MEAN else sums
+
+
+def _maxima(found: Any, rows: Any, lengths: Any, out: Any, largest: Any) -> None:
+    """First rows of all bags, then second rows, and so on, if they are greater."""
+    out.fill(0)
+    starts = np.cumsum(lengths) - lengths
+    for k in range(lengths.max(initial=0)):
+        longer = np.flatnonzero(lengths > k)
+        here = found[starts[longer] + k]
+        greater = np.full(here.shape, True) if k == 0 else here > out[longer]
+        out[longer] = np.where(greater, here, out[longer])
+        largest[longer] = np.where(greater, rows[starts[longer] + k][:, None], largest[longer])
+
+
+def _integers(a: Any, like: TensorImpl) -> TensorImpl:
+    result = empty_contiguous(a.shape, like.dtype)
+    array(result)[...] = a
+    return result

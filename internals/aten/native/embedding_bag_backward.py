@@ -1,0 +1,99 @@
+"""The gradients of bags of embeddings (`aten/src/ATen/native/EmbeddingBag.cpp`).
+
+A bag's gradient goes to every row that counted in it; a mean divides it, a weight multiplies it. Of a maximum each column goes to
+the row that it came from. What the arguments besides the gradient hold is in `embedding_bag.py`.
+
+How the real one differs: there is a sparse gradient, too. With `scale_grad_by_freq` its CPU kernel looks the frequency up at the
+wrong place (`counts[indices_data[i]]`, where `i` counts rows, not indices), and so may divide by another row's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
+
+from .embedding import sums_by_row
+from .embedding_bag import MAX, MEAN, SUM
+
+
+def _embedding_bag_backward(
+    grad: TensorImpl,
+    indices: TensorImpl,
+    offsets: TensorImpl,
+    offset2bag: TensorImpl,
+    bag_size: TensorImpl,
+    maximum_indices: TensorImpl,
+    num_weights: int,
+    scale_grad_by_freq: bool,
+    mode: int,
+    sparse: bool,
+    per_sample_weights: Any,
+    padding_idx: int = -1,
+) -> Any:
+    """The gradient of the table (num_weights, dim). Raises NotImplementedError for a sparse one."""
+    if sparse:
+        raise NotImplementedError("embedding_bag(sparse=True): sparse gradients are not implemented; leave sparse out")
+    return _embedding_bag_dense_backward(
+        grad, indices, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, per_sample_weights,
+        padding_idx,
+    )  # fmt: skip
+
+
+@np.errstate(all="ignore")
+def _embedding_bag_dense_backward(
+    grad: TensorImpl,
+    indices: TensorImpl,
+    offset2bag: TensorImpl,
+    bag_size: TensorImpl,
+    maximum_indices: TensorImpl,
+    num_weights: int,
+    scale_grad_by_freq: bool,
+    mode: int,
+    per_sample_weights: Any,
+    padding_idx: int = -1,
+) -> Any:
+    """The gradient of the table; with `scale_grad_by_freq` a row's is divided by how often `indices` has it."""
+    g = array(grad)
+    if mode == MAX:
+        return _to_the_largest(g, array(maximum_indices), array(bag_size) > 0, num_weights, grad.dtype)
+    bags = array(offset2bag)
+    rows = array(indices)[: bags.size]
+    counted = np.flatnonzero(rows != padding_idx)
+    shares = g[bags[counted]]
+    if mode == MEAN:
+        shares = shares / array(bag_size)[bags[counted], None].astype(g.dtype)
+    if per_sample_weights is not None:
+        shares = shares * array(per_sample_weights)[counted, None]
+    return sums_by_row(rows[counted], shares, num_weights, grad.dtype, scale_grad_by_freq)
+
+
+def _embedding_bag_per_sample_weights_backward(
+    grad: TensorImpl,
+    weight: TensorImpl,
+    indices: TensorImpl,
+    offsets: TensorImpl,
+    offset2bag: TensorImpl,
+    mode: int,
+    padding_idx: int = -1,
+) -> Any:
+    """For each index the product of its row and its bag's gradient; 0 for padding. Raises RuntimeError unless it was a sum."""
+    if mode != SUM:
+        raise RuntimeError("embedding_bag_backward: per_sample_weights only supported for mode='sum'")
+    result = empty_contiguous((indices.shape[0],), grad.dtype)
+    out, bags = array(result), array(offset2bag)
+    out.fill(0)
+    rows = array(indices)[: bags.size]
+    counted = np.flatnonzero(rows != padding_idx)
+    out[counted] = np.einsum("kd,kd->k", array(grad)[bags[counted]], array(weight)[rows[counted]])
+    return result
+
+
+def _to_the_largest(g: Any, rows: Any, filled: Any, num_weights: int, dtype: Any) -> TensorImpl:
+    result = empty_contiguous((num_weights, g.shape[1]), dtype)
+    table = array(result)
+    table.fill(0)
+    np.add.at(table, (rows[filled], np.arange(g.shape[1])), g[filled])
+    return result
