@@ -14,7 +14,9 @@ import viz
 ROOT = Path(__file__).parent.parent
 OVERVIEWS = (
     "internals/machine_code", "internals/machine_code/vector_math", "internals/aten/compiled",
-    "internals/aten/compiled/convolution", "internals/profiler", "internals/serving", "internals/serving/batching",
+    "internals/aten/compiled/convolution", "internals/aten/native", "internals/aten/native/fft",
+    "internals/aten/native/linalg", "internals/aten/native/random", "internals/aten/native/special",
+    "internals/profiler", "internals/serving", "internals/serving/batching",
     "internals/serving/models", "internals/serving/observe", "internals/serving/payloads", "internals/serving/protocol",
     "internals/serving/transport", "internals/serving/two_https", "viz/rooms/explore_page",
 )  # fmt: skip

@@ -178,6 +178,17 @@ def test_what_requires_grad(text: str) -> None:
     check(lambda T, x: eval(f"T.{text}", {"T": T, "a": x.of([2.0]).requires_grad_()}).requires_grad)
 
 
+def test_gradient_of_logit_of_nan() -> None:
+    """Neither within the bounds nor beyond them: NaN."""
+
+    def gradient(T, x):  # type: ignore[no-untyped-def]
+        t = x.of([math.nan, 0.5, 2.0, 0.0]).requires_grad_()
+        T.logit(t, 0.1).sum().backward()
+        return t.grad
+
+    check(gradient)
+
+
 def test_gradient_of_ldexp_by_negative_integers() -> None:
     """PyTorch's is 0: it computes 2**-1 in integers."""
     a = internals.tensor([3.0], requires_grad=True)

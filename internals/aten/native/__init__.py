@@ -3,5 +3,55 @@
 Two kinds. A *leaf* kernel (`dispatch: {CPU: ...}`) looks at tensors through `array(t)` and never calls an operator: what
 autograd must know of it is its derivative. A *composite* kernel calls operators only, so autograd sees through it.
 
-How the real one differs: the same split exists, under the names CPU and CompositeImplicitAutograd.
+Element by element
+    pointwise, pointwise_unary, pointwise_ternary   arithmetic; functions of one number; of three
+    comparison, bitwise, clamping                   <, logical_and; &, <<; clamp
+    float_parts, float_power, integers, complex     signbit, frexp, nextafter; powers in double; gcd; real, angle, polar
+    special                                         a package: gamma and error functions, Bessel's, polynomials
+    special_functions, real                         the loops that numpy lacks; which dtypes a function of reals takes
+    activations, activations_composed, activations_backward
+
+Reductions and statistics
+    reductions, extrema, moments, norms             sum, any; max, argmax, aminmax; var, std; norm, logsumexp
+    order_statistics, quantiles, sorting            median, kthvalue, mode; quantile; sort, topk
+    unique, membership, searching                   unique; isin; searchsorted, bucketize
+    histograms, histogram_bins, covariance          histc, histogram, bincount; their edges; cov, corrcoef
+    scans, running_extrema                          cumsum, cumprod, logcumsumexp; cummax, cummin
+    differences, integrals                          diff, gradient; trapezoid
+    distances, renorm                               cdist, pdist, dist; renorm
+    reduction_tools                                 what reductions share
+
+New tensors
+    factories, ranges, grids                        empty, full, eye; logspace, range; meshgrid, tril_indices, vander
+    random                                          a package: distributions
+
+Views and copies
+    views, view_composites                          select, permute, as_strided; reshape, narrow, movedim, flatten
+    view_copies, view_scatters, view_backwards      select_copy; select_scatter; the gradients of views
+    copying, memory_format                          copy_, clone, to, resize_; NCHW or NHWC
+    joining, stacking, splitting                    cat, stack; hstack, column_stack; tensor_split
+    shape, turning, diagonals, padding              flip, roll, repeat, tril; rot90; diag_embed, block_diag; pad
+
+Indices
+    indexing, advanced_index                        x[i, mask], and what such an index asks for
+    scatter_gather, scatter_reduce                  gather, scatter, index_select, index_add; several values to one place
+    index_writes, adding_rows                       index_copy, put, take, masked_scatter; adding where places repeat
+
+Linear algebra and transforms
+    matmul, linear_algebra, linear_algebra_checks   products of matrices and vectors; what they require
+    einsum, linalg, fft                             sums of products; two packages: LAPACK, pocketfft
+
+Neural networks
+    convolution, convolution_backward, convolution_checks, conv_tbc, windows
+    pooling, pooling_1d, pooling_3d, pooling_backward, adaptive_max_pooling, fractional_pooling, unpooling
+    upsampling, resampling, resampling_any          interpolate: the operators, and the loops for them
+    grid_sampler, grid_taps, shuffling              sampling at points; pixel_shuffle, channel_shuffle
+    normalization, normalization_composed, normalization_backward
+    softmax, dropout, bilinear, embedding, embedding_bag, embedding_bag_backward
+    recurrent, packing, attention, native_attention LSTM, GRU; sequences without padding; attention, and all of a layer
+    losses, losses_backward, nll_loss, ctc_loss     mse_loss, huber_loss; cross_entropy; sequences without alignment
+    margin_losses, multi_margin_losses
+
+How the real one differs: the same split exists, under the names CPU and CompositeImplicitAutograd; a file holds more, and its
+loops stand apart from it, in `cpu/`.
 """

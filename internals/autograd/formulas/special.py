@@ -41,8 +41,8 @@ def igamma_backward(grad: Any, self: Any, other: Any) -> Any:
 def logit_backward(grad: Any, self: Any, eps: float | None) -> Any:
     """1 / (x (1 - x)) between the bounds; beyond them 0, or NaN if there are none but 0 and 1."""
     low, beyond = (0.0, math.nan) if eps is None or eps < 0 else (eps, 0.0)
-    inside = (self >= low).logical_and(self <= 1 - low)
-    return where(inside, grad / (self * (1 - self)), beyond)
+    outside = (self < low).logical_or(self > 1 - low)
+    return where(outside, beyond, grad / (self * (1 - self)))
 
 
 def _without_0(self: Any) -> tuple[Any, Any]:
