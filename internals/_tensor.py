@@ -81,7 +81,9 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
         return format(self.item(), spec)
 
     def __getattr__(self, name: str) -> Any:
-        """What is asked for in vain: a method that PyTorch has and we don't is called so."""
+        """What is asked for in vain: a method that PyTorch has and we don't is called so; a property has its own words."""
+        if hasattr(type(self), name):
+            return object.__getattribute__(self, name)
         raise missing_attribute(f"{type(self).__name__!r} object", name, place="Tensor")
 
     def __len__(self) -> int:
@@ -155,18 +157,12 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
     def __int__(self) -> int:
         if hot.off:
             warn_if_tracing("Converting a tensor to a Python integer")
-        value = self._number()
-        if isinstance(value, complex):
-            raise RuntimeError("value cannot be converted to type int64_t without overflow")
-        return int(value)
+        return int(_real_part(self._only(), "int64_t"))
 
     def __float__(self) -> float:
         if hot.off:
             warn_if_tracing("Converting a tensor to a Python float")
-        value = self._number()
-        if isinstance(value, complex):
-            raise RuntimeError("value cannot be converted to type double without overflow")
-        return float(value)
+        return float(_real_part(self._number(), "double"))
 
     def __complex__(self) -> complex:
         return complex(self._number())
@@ -177,8 +173,8 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
         return int(ops.item(self))
 
     def _number(self) -> Any:
-        if self.numel() != 1:
-            raise ValueError("only one element tensors can be converted to Python scalars")
+        """The only element, as a number that no gradient will come back from."""
+        value = self._only()
         if self.requires_grad and is_grad_enabled():
             warnings.warn(
                 "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\nConsider using "
@@ -186,6 +182,11 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
                 UserWarning,
                 stacklevel=3,
             )
+        return value
+
+    def _only(self) -> Any:
+        if self.numel() != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
         return ops.item(self)
 
     def tolist(self) -> Any:
@@ -344,6 +345,15 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, 
     if other is not None:
         where, kind = other.device, other.dtype
     return as_device(where, "to"), as_dtype(kind, "to"), flags[0], flags[1], memory_format
+
+
+def _real_part(number: Any, kind: str) -> Any:
+    """A number that is not complex. Raises RuntimeError for one with an imaginary part."""
+    if not isinstance(number, complex):
+        return number
+    if number.imag:
+        raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
+    return number.real
 
 
 set_tensor_class(Tensor)

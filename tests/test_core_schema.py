@@ -36,7 +36,9 @@ OUT_OF_A_FACTORY = {
     f"aten::{n}"
     for n in (
         "empty.out", "zeros.out", "ones.out", "full.out", "eye.out", "eye.m_out", "arange.out", "arange.start_out",
-        "linspace.out", "rand.out", "randn.out", "randint.out", "randint.low_out", "randperm.out",
+        "linspace.out", "linspace.Tensor_Tensor_out", "linspace.Tensor_Scalar_out", "linspace.Scalar_Tensor_out", "logspace.out",
+        "logspace.Tensor_Tensor_out", "logspace.Tensor_Scalar_out", "logspace.Scalar_Tensor_out", "range.out",
+        "rand.out", "randn.out", "randint.out", "randint.low_out", "randperm.out",
     )
 }  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 from typing import Any
 
 import numpy as np
@@ -199,9 +200,8 @@ def mentions_operators(function: Any, seen: set[Any]) -> bool:
     if code is None or code in seen or not function.__module__.startswith("internals."):
         return False
     seen.add(code)
-    if "ops" in code.co_names:
-        return True
-    return any(mentions_operators(function.__globals__.get(name), seen) for name in code.co_names)
+    names = {i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}  # not attributes of that name
+    return "ops" in names or any(mentions_operators(function.__globals__.get(name), seen) for name in names)
 
 
 PROGRAMS = st.recursive(

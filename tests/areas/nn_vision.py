@@ -115,4 +115,5 @@ NOT_SAMPLED = {
 
 KNOWN = [("conv_tbc", some(lambda t: t.layout != "plain"), "PyTorch asks some tensors for strides that allow a view")]
 
+NOT_COMPARED = {"_pad_packed_sequence": "its batch sizes have to be on the CPU"}
 OTHER_NODES = {"_pad_packed_sequence": "PyTorch writes step after step into a tensor, in place"}

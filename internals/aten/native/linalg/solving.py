@@ -13,7 +13,7 @@ from typing import Any
 
 from internals._generated import ops
 from internals.core.return_types import named
-from internals.core.tensor_impl import array, empty_contiguous
+from internals.core.tensor_impl import alias, array, empty_contiguous
 
 from . import checks
 from .batches import broadcast_batch, column_major
@@ -32,7 +32,7 @@ def _linalg_solve_ex(A: Any, B: Any, left: bool = True, check_errors: bool = Fal
     checks.floating(name, A)
     checks.same_dtype(name, A, B, ("A", "B"))
     vector = is_vector(A, B)
-    sides = ops.unsqueeze(B, -1) if vector else B
+    sides = alias(B, (*B.shape, 1), (*B.stride(), 1), B.storage_offset()) if vector else B
     check_system(name, A, sides, left)
     batch = common_batch(sides.shape, A.shape)
     if vector and not left:
