@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import internals as torch
-from internals.aten.native.special_functions import erf
+from internals.aten.native.loops import erf
 from internals.core.tensor_impl import array
 
 nan, inf = torch.nan, torch.inf

@@ -18,9 +18,8 @@ import numpy as np
 from internals.aten.native import activations as act
 from internals.aten.native import activations_backward as act_backward
 from internals.aten.native import activations_composed as act_composed
-from internals.aten.native import clamping, losses, losses_backward
+from internals.aten.native import clamping, loops, losses, losses_backward
 from internals.aten.native import pointwise_ternary as choice
-from internals.aten.native import special_functions as special
 from internals.cuda.native.loops import ANY as ON_THE_DEVICE
 from internals.cuda.templates import DeviceFunction
 
@@ -28,12 +27,12 @@ from . import transcendental
 
 QUICK_IN_NUMPY = (
     np.add, np.subtract, np.multiply, np.divide, np.maximum, np.minimum, np.square, np.sqrt, np.reciprocal, np.absolute,
-    np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal, np.isnan, special.copy, special.negative,
+    np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal, np.isnan, loops.copy, loops.negative,
 )  # fmt: skip
 """What numpy does in one pass, with vector instructions."""
 
 SLOW_IN_NUMPY = (
-    special.add_scaled, special.subtract_scaled, special.sign, special.cube, special.inverse_square, special.rsqrt,
+    loops.add_scaled, loops.subtract_scaled, loops.sign, loops.cube, loops.inverse_square, loops.rsqrt,
     np.logical_and, np.logical_or, np.logical_xor, np.logical_not,
     # Bounds and choices
     clamping.between, clamping.between_numbers, clamping.at_least, clamping.at_most,
@@ -49,13 +48,13 @@ SLOW_IN_NUMPY = (
 )  # fmt: skip
 """What takes it several passes, or branches."""
 
-SCALED = {np.add: special.add_scaled, np.subtract: special.subtract_scaled}
+SCALED = {np.add: loops.add_scaled, np.subtract: loops.subtract_scaled}
 """What `loop(a, alpha * b)` is as one loop."""
 
 NOT_INTEGERS = frozenset({np.divide, np.sqrt, np.reciprocal, np.isnan})
 INTEGERS_TOO = frozenset(
     {
-        special.add_scaled, special.subtract_scaled, special.sign, special.cube, np.logical_and, np.logical_or, np.logical_xor,
+        loops.add_scaled, loops.subtract_scaled, loops.sign, loops.cube, np.logical_and, np.logical_or, np.logical_xor,
         np.logical_not, clamping.between, clamping.between_numbers, clamping.at_least, clamping.at_most, choice.select,
         choice.mask_over, act.relu_loop,
     }
@@ -63,7 +62,7 @@ INTEGERS_TOO = frozenset(
 BOOLS_TOO = frozenset(
     {
         np.logical_and, np.logical_or, np.logical_xor, np.logical_not, np.equal, np.not_equal, np.less, np.less_equal, np.greater,
-        np.greater_equal, np.maximum, np.minimum, special.copy, choice.select, choice.mask_over,
+        np.greater_equal, np.maximum, np.minimum, loops.copy, choice.select, choice.mask_over,
     }
 )  # fmt: skip
 """What bools do as other numbers do. Arithmetic they do differently: 1 + 1 is 1."""

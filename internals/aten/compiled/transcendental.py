@@ -16,7 +16,7 @@ import numpy as np
 from internals.aten.native import activations as act
 from internals.aten.native import activations_backward as act_backward
 from internals.aten.native import activations_composed as act_composed
-from internals.aten.native import special_functions as special
+from internals.aten.native import loops
 from internals.machine_code import inline, template
 from internals.machine_code import vector_math as vm
 from internals.machine_code.vector_math import erf, exp, expm1, log1p, minimum, sigmoid, tanh
@@ -84,11 +84,11 @@ SLOW_IN_NUMPY: dict[Any, Any] = {
     np.sinh:                        vm.sinh,
     np.cosh:                        vm.cosh,
     np.tanh:                        vm.tanh,
-    special.sigmoid:                vm.sigmoid,
-    special.erf:                    vm.erf,
-    special.frac:                   vm.frac,
-    special.fmod:                   vm.fmod,
-    special.remainder:              vm.remainder,
+    loops.sigmoid:                  vm.sigmoid,
+    loops.erf:                      vm.erf,
+    loops.frac:                     vm.frac,
+    loops.fmod:                     vm.fmod,
+    loops.remainder:                vm.remainder,
     act.gelu_erf_loop:              gelu,
     act.gelu_tanh_loop:             gelu_tanh,
     act.silu_loop:                  silu,

@@ -8,7 +8,7 @@ Element by element
     comparison, bitwise, clamping                   <, logical_and; &, <<; clamp
     float_parts, float_power, integers, complex     signbit, frexp, nextafter; powers in double; gcd; real, angle, polar
     special                                         a package: gamma and error functions, Bessel's, polynomials
-    special_functions, real                         the loops that numpy lacks; which dtypes a function of reals takes
+    loops, real                                     the loops that numpy lacks; which dtypes a function of reals takes
     activations, activations_composed, activations_backward
 
 Reductions and statistics

@@ -25,7 +25,7 @@ from internals.core.scalar import checked
 from internals.core.tensor_impl import TensorImpl, empty_contiguous
 
 from .clamping import between_numbers
-from .special_functions import erf, in_single, sigmoid
+from .loops import erf, in_single, sigmoid
 
 
 def relu(self: TensorImpl, out: Any = None) -> Any:

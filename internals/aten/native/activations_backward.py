@@ -22,7 +22,7 @@ from internals.aten.tensor_iterator import TensorIterator
 from internals.core.dtype import COMPLEX
 from internals.core.tensor_impl import TensorImpl
 
-from .special_functions import Loop, erf, in_single, sigmoid
+from .loops import Loop, erf, in_single, sigmoid
 
 
 def threshold_backward(grad_output: TensorImpl, self: TensorImpl, threshold: Any) -> Any:

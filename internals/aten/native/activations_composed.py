@@ -22,7 +22,7 @@ from internals.core.dtype import BOOL, COMPLEX, SCALAR_TYPE_NAME, finfo, float64
 from internals.core.tensor_impl import TensorImpl, empty_contiguous
 
 from .activations import floating
-from .special_functions import in_single, sigmoid
+from .loops import in_single, sigmoid
 
 _SELU_ALPHA = 1.6732632423543772848170429916717
 _SELU_SCALE = 1.0507009873554804934193349852946

@@ -23,8 +23,7 @@ from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.geometry import geometry
 from internals.core.tensor_impl import TensorImpl, make
 
-from . import linear_algebra
-from . import special_functions as special
+from . import linear_algebra, loops
 from .pointwise_unary import sign
 
 _COMPLEX = {dt.float32: dt.complex64, dt.float64: dt.complex128}
@@ -102,7 +101,7 @@ def conj_physical(self: Any) -> Any:
 
 def _conj_physical(self: TensorImpl, out: Any = None) -> Any:
     """The complex conjugate, a copy of a real tensor."""
-    return TensorIterator((self,), out, "same").run(np.conjugate if self.is_complex() else special.copy)
+    return TensorIterator((self,), out, "same").run(np.conjugate if self.is_complex() else loops.copy)
 
 
 def conj_physical_out(self: TensorImpl, out: TensorImpl) -> Any:

@@ -24,7 +24,7 @@ from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.promotion import promote_types
 from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
 
-from .special_functions import in_single
+from .loops import in_single
 
 NONE, MEAN, SUM = range(3)
 

@@ -19,8 +19,8 @@ from internals.core.device import CPU
 from internals.core.dtype import COMPLEX
 from internals.core.tensor_impl import TensorImpl, array
 
+from .loops import Loop, in_single
 from .losses import MEAN
-from .special_functions import Loop, in_single
 
 _EPSILON = float(np.float32(1e-12))  # a float in C++, also for doubles
 

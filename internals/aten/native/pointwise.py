@@ -22,7 +22,7 @@ from internals.core.promotion import result_type
 from internals.core.scalar import checked
 from internals.core.tensor_impl import empty_contiguous
 
-from . import special_functions as special
+from . import loops
 from .real import real
 
 
@@ -33,7 +33,7 @@ def add(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
     if takes_scaled(self, other, alpha, out):
         return scaled(np.add, self, other, alpha, out)
     it = TensorIterator((self, other), out, "common", None, True)
-    return it.run(partial(special.add_scaled, alpha=factor(alpha, it.common_dtype)))
+    return it.run(partial(loops.add_scaled, alpha=factor(alpha, it.common_dtype)))
 
 
 def sub(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
@@ -44,7 +44,7 @@ def sub(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
     if takes_scaled(self, other, alpha, out):
         return scaled(np.subtract, self, other, alpha, out)
     it = TensorIterator((self, other), out, "common", None, True)
-    return it.run(partial(special.subtract_scaled, alpha=factor(alpha, it.common_dtype)))
+    return it.run(partial(loops.subtract_scaled, alpha=factor(alpha, it.common_dtype)))
 
 
 def mul(self: Any, other: Any, out: Any = None) -> Any:
@@ -72,28 +72,28 @@ def div_mode(self: Any, other: Any, rounding_mode: str | None, out: Any = None) 
         )
     it = TensorIterator((self, other), out)
     _check_real(it.common_dtype, "div_trunc_cpu")
-    return it.run(special.trunc_divide)
+    return it.run(loops.trunc_divide)
 
 
 def floor_divide(self: Any, other: Any, out: Any = None) -> Any:
     """Division rounded down. Raises RuntimeError for an integer divided by zero."""
     it = TensorIterator((self, other), out)
     _check_real(it.common_dtype, "div_floor_cpu")
-    return it.run(special.floor_divide)
+    return it.run(loops.floor_divide)
 
 
 def remainder(self: Any, other: Any, out: Any = None) -> Any:
     """self - other * floor(self / other), as Python's %. Raises RuntimeError for an integer modulo zero."""
     it = TensorIterator((self, other), out)
     _check_real(it.common_dtype, "remainder_cpu")
-    return it.run(special.remainder)
+    return it.run(loops.remainder)
 
 
 def fmod(self: Any, other: Any, out: Any = None) -> Any:
     """self - other * trunc(self / other), as C's %. Raises RuntimeError for an integer modulo zero."""
     it = TensorIterator((self, other), out)
     _check_real(it.common_dtype, "fmod_cpu")
-    return it.run(special.fmod)
+    return it.run(loops.fmod)
 
 
 def pow(self: Any, exponent: Any, out: Any = None) -> Any:
@@ -106,7 +106,7 @@ def pow(self: Any, exponent: Any, out: Any = None) -> Any:
     it = TensorIterator((self, exponent), out)
     if it.common_dtype.category == BOOL:
         raise not_implemented("pow", it.common_dtype)
-    return it.run(special.integer_power if it.common_dtype.category == INTEGRAL else np.power)
+    return it.run(loops.integer_power if it.common_dtype.category == INTEGRAL else np.power)
 
 
 def pow_Scalar(self: Any, exponent: Any, out: Any = None) -> Any:
@@ -115,7 +115,7 @@ def pow_Scalar(self: Any, exponent: Any, out: Any = None) -> Any:
     if out is None:
         out = empty_contiguous(exponent.shape, promoted, exponent.device)
     if self == 1 and promoted.category != BOOL:
-        return TensorIterator((exponent,), out, promoted).run(special.ones)
+        return TensorIterator((exponent,), out, promoted).run(loops.ones)
     return pow(self, exponent, out)
 
 
@@ -158,7 +158,7 @@ def heaviside(self: Any, values: Any, out: Any = None) -> Any:
         raise RuntimeError("heaviside is not yet implemented for complex tensors.")
     if values.dtype is not self.dtype or (out is not None and out.dtype is not self.dtype):
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
-    return TensorIterator((self, values), out).run(special.heaviside)
+    return TensorIterator((self, values), out).run(loops.heaviside)
 
 
 def rsub(self: Any, other: Any, alpha: Any = 1) -> Any:
@@ -184,24 +184,24 @@ def _pow_number(self: Any, exponent: Any, out: Any) -> Any:
     common = result_type((self, exponent))
     it = TensorIterator((self,), out, "common" if common is self.dtype else common)
     if exponent == 0:
-        return it.run(special.ones)
+        return it.run(loops.ones)
     if exponent == 1:
-        return it.run(special.copy)
+        return it.run(loops.copy)
     if common.category <= INTEGRAL:
-        return it.run(partial(special.integer_power, exponent=checked(exponent, common)))
+        return it.run(partial(loops.integer_power, exponent=checked(exponent, common)))
     if exponent in _POWERS and (common.category == FLOATING or exponent in (2, 3)):
         loop = _POWERS[exponent]
-        return it.run(loop if common is not dt.float16 else special.in_single(loop))
-    return it.run(partial(special.power, exponent=number(exponent, common)))
+        return it.run(loop if common is not dt.float16 else loops.in_single(loop))
+    return it.run(partial(loops.power, exponent=number(exponent, common)))
 
 
 _POWERS: dict[Any, Any] = {
     0.5: np.sqrt,
     2: np.square,
-    3: special.cube,
-    -0.5: special.inverse_root,
+    3: loops.cube,
+    -0.5: loops.inverse_root,
     -1: np.reciprocal,
-    -2: special.inverse_square,
+    -2: loops.inverse_square,
 }
 
 

@@ -21,7 +21,7 @@ from internals.core.promotion import result_type
 from internals.core.scalar import checked
 from internals.core.tensor_impl import array, empty_contiguous, from_array
 
-from . import special_functions as special
+from . import loops
 
 
 def lerp_Scalar(self: Any, end: Any, weight: Any, out: Any = None) -> Any:
@@ -123,17 +123,17 @@ def masked_fill_Tensor(self: Any, mask: Any, value: Any, out: Any = None) -> Any
     return masked_fill_Scalar(self, mask, value.item() if value.device is CPU else value, out)
 
 
-@special.in_single
+@loops.in_single
 def add_product(a: Any, b: Any, c: Any, out: Any, value: Any) -> None:
     np.add(a, value * b * c, out=out)
 
 
-@special.in_single
+@loops.in_single
 def add_quotient(a: Any, b: Any, c: Any, out: Any, value: Any) -> None:
     np.add(a, value * b / c, out=out)
 
 
-@special.in_single
+@loops.in_single
 def lerp(start: Any, end: Any, weight: Any, out: Any) -> None:
     """From whichever end is nearer, so that both ends are met exactly."""
     nearer = np.abs(weight) < 0.5

@@ -24,8 +24,7 @@ from internals.core.dtype import BOOL, COMPLEX, FLOATING
 from internals.core.geometry import geometry
 from internals.core.tensor_impl import empty
 
-from . import comparison, pointwise
-from . import special_functions as special
+from . import comparison, loops, pointwise
 
 
 def abs(self: Any, out: Any = None) -> Any:
@@ -48,7 +47,7 @@ def neg(self: Any, out: Any = None) -> Any:
             "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
             "`logical_not()` operator instead."
         )
-    return unary(special.negative, self, out, "same")
+    return unary(loops.negative, self, out, "same")
 
 
 def sign(self: Any, out: Any = None) -> Any:
@@ -58,7 +57,7 @@ def sign(self: Any, out: Any = None) -> Any:
         raise NotImplementedError(
             "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
         )
-    return TensorIterator((self,), out, "same").run(special.copy if d.category == BOOL else special.sign)
+    return TensorIterator((self,), out, "same").run(loops.copy if d.category == BOOL else loops.sign)
 
 
 def exp(self: Any, out: Any = None) -> Any:
@@ -91,7 +90,7 @@ def log10(self: Any, out: Any = None) -> Any:
 
 def exp2(self: Any, out: Any = None) -> Any:
     """2 to the power of self."""
-    return unary(special.exp2 if self.dtype.category == COMPLEX else np.exp2, self, out)
+    return unary(loops.exp2 if self.dtype.category == COMPLEX else np.exp2, self, out)
 
 
 def sqrt(self: Any, out: Any = None) -> Any:
@@ -101,7 +100,7 @@ def sqrt(self: Any, out: Any = None) -> Any:
 
 def rsqrt(self: Any, out: Any = None) -> Any:
     """1 / sqrt(self)."""
-    return unary(special.rsqrt, self, out)
+    return unary(loops.rsqrt, self, out)
 
 
 def reciprocal(self: Any, out: Any = None) -> Any:
@@ -159,7 +158,7 @@ def atanh(self: Any, out: Any = None) -> Any:
 
 def sinc(self: Any, out: Any = None) -> Any:
     """sin(pi self) / (pi self); 1 at 0."""
-    return unary(special.sinc, self, out)
+    return unary(loops.sinc, self, out)
 
 
 def deg2rad(self: Any, out: Any = None) -> Any:
@@ -174,7 +173,7 @@ def rad2deg(self: Any, out: Any = None) -> Any:
 
 def sigmoid(self: Any, out: Any = None) -> Any:
     """1 / (1 + exp(-self)), without overflow at either end."""
-    return unary(special.sigmoid, self, out)
+    return unary(loops.sigmoid, self, out)
 
 
 def erf(self: Any, out: Any = None) -> Any:
@@ -182,7 +181,7 @@ def erf(self: Any, out: Any = None) -> Any:
     it = TensorIterator((self,), out, "float")
     if it.common_dtype.category == COMPLEX:
         raise not_implemented("erf_vml_cpu", it.common_dtype)
-    return it.run(special.erf)
+    return it.run(loops.erf)
 
 
 def floor(self: Any, out: Any = None) -> Any:
@@ -213,7 +212,7 @@ def round_decimals(self: Any, decimals: int, out: Any = None) -> Any:
     it = TensorIterator((self,), out, "same")
     if self.dtype.category != FLOATING:
         raise not_implemented("round_cpu" if decimals else "round_vml_cpu", self.dtype)
-    return it.run(special.round_to(decimals) if decimals else np.rint)
+    return it.run(loops.round_to(decimals) if decimals else np.rint)
 
 
 def frac(self: Any, out: Any = None) -> Any:
@@ -221,7 +220,7 @@ def frac(self: Any, out: Any = None) -> Any:
     it = TensorIterator((self,), out, "same")
     if self.dtype.category != FLOATING:
         raise not_implemented("frac_cpu", self.dtype)
-    return it.run(special.frac)
+    return it.run(loops.frac)
 
 
 def logical_not(self: Any, out: Any = None) -> Any:
@@ -293,4 +292,4 @@ def _to_integer(loop: Any, name: str, self: Any, out: Any) -> Any:
     it = TensorIterator((self,), out, "same")
     if category in (BOOL, COMPLEX):
         raise not_implemented(f"{name}_vml_cpu", self.dtype)
-    return it.run(loop if category == FLOATING else special.copy)
+    return it.run(loop if category == FLOATING else loops.copy)

@@ -18,9 +18,8 @@ import numpy as np
 from internals.aten.native import activations as act
 from internals.aten.native import activations_backward as act_backward
 from internals.aten.native import activations_composed as act_composed
-from internals.aten.native import clamping, losses, losses_backward
+from internals.aten.native import clamping, loops, losses, losses_backward
 from internals.aten.native import pointwise_ternary as choice
-from internals.aten.native import special_functions as special
 from internals.core.dtype import BOOL, FLOATING, dtype
 
 from ..kernels import functors as f
@@ -30,31 +29,31 @@ from ..language import DeviceFunction
 # fmt: off
 ANY = {
     # Arithmetic
-    special.copy:                   f.copy,
-    special.ones:                   f.one,
+    loops.copy:                     f.copy,
+    loops.ones:                     f.one,
     np.add:                         f.add,
     np.subtract:                    f.sub,
     np.multiply:                    f.mul,
     np.divide:                      f.div,
-    special.add_scaled:             f.add_scaled,
-    special.subtract_scaled:        f.sub_scaled,
-    special.floor_divide:           f.floor_divide,
-    special.trunc_divide:           f.trunc_divide,
-    special.remainder:              f.remainder,
-    special.fmod:                   f.fmod,
-    special.negative:               f.neg,
+    loops.add_scaled:               f.add_scaled,
+    loops.subtract_scaled:          f.sub_scaled,
+    loops.floor_divide:             f.floor_divide,
+    loops.trunc_divide:             f.trunc_divide,
+    loops.remainder:                f.remainder,
+    loops.fmod:                     f.fmod,
+    loops.negative:                 f.neg,
     np.absolute:                    f.absolute,
-    special.sign:                   f.sign,
+    loops.sign:                     f.sign,
     np.maximum:                     f.maximum,
     np.minimum:                     f.minimum,
     np.arctan2:                     f.atan2,
     np.power:                       f.pow,
-    special.power:                  f.pow,
+    loops.power:                    f.pow,
     np.square:                      f.square,
-    special.cube:                   f.cube,
+    loops.cube:                     f.cube,
     np.reciprocal:                  f.reciprocal,
-    special.inverse_square:         f.inverse_square,
-    special.inverse_root:           f.rsqrt,
+    loops.inverse_square:           f.inverse_square,
+    loops.inverse_root:             f.rsqrt,
     # Comparisons, logic
     np.equal:                       f.eq,
     np.not_equal:                   f.ne,
@@ -74,7 +73,7 @@ ANY = {
     np.log1p:                       f.log1p,
     np.log2:                        f.log2,
     np.sqrt:                        f.sqrt,
-    special.rsqrt:                  f.rsqrt,
+    loops.rsqrt:                    f.rsqrt,
     np.sin:                         f.sin,
     np.cos:                         f.cos,
     np.tan:                         f.tan,
@@ -84,16 +83,16 @@ ANY = {
     np.sinh:                        f.sinh,
     np.cosh:                        f.cosh,
     np.tanh:                        f.tanh,
-    special.erf:                    f.erf,
-    special.sigmoid:                f.sigmoid,
+    loops.erf:                      f.erf,
+    loops.sigmoid:                  f.sigmoid,
     # Rounding
     np.floor:                       f.floor,
     np.ceil:                        f.ceil,
     np.trunc:                       f.trunc,
     np.rint:                        f.rint,
-    special.frac:                   f.frac,
-    special.round_after_point:      f.round_after_point,
-    special.round_before_point:     f.round_before_point,
+    loops.frac:                     f.frac,
+    loops.round_after_point:        f.round_after_point,
+    loops.round_before_point:       f.round_before_point,
     # Bounds and choices
     clamping.between:               f.clamp,
     clamping.between_numbers:       f.clamp,
@@ -147,11 +146,11 @@ ANY = {
 """What the loops of the CPU are called on the device."""
 
 INTEGERS = {
-    special.floor_divide:           f.int_floor_divide,
-    special.trunc_divide:           f.int_trunc_divide,
-    special.remainder:              f.int_remainder,
-    special.fmod:                   f.int_fmod,
-    special.integer_power:          f.int_power,
+    loops.floor_divide:             f.int_floor_divide,
+    loops.trunc_divide:             f.int_trunc_divide,
+    loops.remainder:                f.int_remainder,
+    loops.fmod:                     f.int_fmod,
+    loops.integer_power:            f.int_power,
     np.bitwise_and:                 f.bitwise_and,
     np.bitwise_or:                  f.bitwise_or,
     np.bitwise_xor:                 f.bitwise_xor,

@@ -17,9 +17,8 @@ import numpy as np
 from internals.aten.native import activations as act
 from internals.aten.native import activations_backward as slope
 from internals.aten.native import activations_composed as composed
-from internals.aten.native import clamping
+from internals.aten.native import clamping, loops
 from internals.aten.native import pointwise_ternary as choice
-from internals.aten.native import special_functions as special
 from internals.core.dtype import BOOL, FLOATING, dtype
 from internals.cuda.native.loops import base
 
@@ -29,18 +28,18 @@ from .steps import NotFusable
 # fmt: off
 ANY: dict[Any, str] = {
     # Arithmetic
-    special.copy:                "{a}",
-    special.ones:                "T(1)",
+    loops.copy:                  "{a}",
+    loops.ones:                  "T(1)",
     np.add:                      "{a} + {b}",
     np.subtract:                 "{a} - {b}",
     np.multiply:                 "{a} * {b}",
-    special.add_scaled:          "{a} + {b} * {alpha}",
-    special.subtract_scaled:     "{a} - {b} * {alpha}",
-    special.negative:            "-{a}",
+    loops.add_scaled:            "{a} + {b} * {alpha}",
+    loops.subtract_scaled:       "{a} - {b} * {alpha}",
+    loops.negative:              "-{a}",
     np.absolute:                 "abs({a})",
     np.square:                   "{a} * {a}",
-    special.cube:                "{a} * {a} * {a}",
-    special.sign:                "sign({a})",
+    loops.cube:                  "{a} * {a} * {a}",
+    loops.sign:                  "sign({a})",
     np.maximum:                  "maximum({a}, {b})",
     np.minimum:                  "minimum({a}, {b})",
     choice.add_product:          "{a} + {value} * {b} * {c}",
@@ -74,15 +73,15 @@ ANY: dict[Any, str] = {
 FLOATS: dict[Any, str] = {
     np.divide:                   "{a} / {b}",
     np.reciprocal:               "T(1) / {a}",
-    special.inverse_square:      "T(1) / ({a} * {a})",
-    special.inverse_root:        "T(1) / sqrt({a})",
-    special.rsqrt:               "T(1) / sqrt({a})",
-    special.floor_divide:        "floor_divide({a}, {b})",
-    special.trunc_divide:        "trunc({a} / {b})",
-    special.remainder:           "remainder({a}, {b})",
-    special.fmod:                "fmod({a}, {b})",
+    loops.inverse_square:        "T(1) / ({a} * {a})",
+    loops.inverse_root:          "T(1) / sqrt({a})",
+    loops.rsqrt:                 "T(1) / sqrt({a})",
+    loops.floor_divide:          "floor_divide({a}, {b})",
+    loops.trunc_divide:          "trunc({a} / {b})",
+    loops.remainder:             "remainder({a}, {b})",
+    loops.fmod:                  "fmod({a}, {b})",
     np.power:                    "pow({a}, {b})",
-    special.power:               "pow({a}, {exponent})",
+    loops.power:                 "pow({a}, {exponent})",
     np.arctan2:                  "atan2({a}, {b})",
     choice.add_quotient:         "{a} + {value} * {b} / {c}",
     choice.lerp:                 "lerp({a}, {b}, {c})",
@@ -105,15 +104,15 @@ FLOATS: dict[Any, str] = {
     np.sinh:                     "sinh({a})",
     np.cosh:                     "cosh({a})",
     np.tanh:                     "tanh({a})",
-    special.erf:                 "erf({a})",
-    special.sigmoid:             "sigmoid({a})",
+    loops.erf:                   "erf({a})",
+    loops.sigmoid:               "sigmoid({a})",
     np.floor:                    "floor({a})",
     np.ceil:                     "ceil({a})",
     np.trunc:                    "trunc({a})",
     np.rint:                     "round_even({a})",
-    special.frac:                "{a} - trunc({a})",
-    special.round_after_point:   "round_even({a} * {scale}) / {scale}",
-    special.round_before_point:  "round_even({a} / {scale}) * {scale}",
+    loops.frac:                  "{a} - trunc({a})",
+    loops.round_after_point:     "round_even({a} * {scale}) / {scale}",
+    loops.round_before_point:    "round_even({a} / {scale}) * {scale}",
 
     # Activations
     act.silu_loop:               "{a} * sigmoid({a})",

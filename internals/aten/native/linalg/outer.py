@@ -17,7 +17,7 @@ from internals.aten.tensor_iterator import TensorIterator
 from internals.core.dtype import BOOL
 from internals.core.tensor_impl import alias
 
-from .. import special_functions as special
+from .. import loops
 from ..pointwise import factor
 from ..views import expand
 
@@ -43,7 +43,7 @@ def addr(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1, out: An
     return it.run(partial(_any if common.category == BOOL else _add_outer, beta=beta, alpha=alpha))
 
 
-@special.in_single
+@loops.in_single
 def _add_outer(a: Any, x: Any, y: Any, out: Any, beta: Any, alpha: Any) -> None:
     np.add(beta * a, alpha * x * y, out=out) if beta != 0 else np.multiply(alpha * x, y, out=out)
 

@@ -15,8 +15,8 @@ from internals.aten.late import special
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core.dtype import COMPLEX, FLOATING
 
+from ..loops import in_single
 from ..real import real
-from ..special_functions import in_single
 
 
 def logaddexp(self: Any, other: Any, out: Any = None) -> Any:
