@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import runpy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -150,6 +152,33 @@ def test_an_archive_with_the_layer(text: str, how: str) -> None:
     torch.manual_seed(1)
     layer = eval(text, {"nn": torch.nn}).eval()
     compare_archives(torch, layer, torch.randn(*map(int, text.partition("#")[2].split())), how)
+
+
+LOSSES = cases("""
+F.ctc_loss(x.log_softmax(-1).unsqueeze(1), torch.tensor([[1, 2]]), torch.tensor([5]), torch.tensor([2]))
+F.multi_margin_loss(x, torch.tensor([0, 2, 1, 1, 0]), p=2)
+F.multilabel_margin_loss(x, torch.tensor([[0, -1, 1, 1], [2, 1, -1, 0], [1, 1, 1, 1], [3, 2, 1, 0], [-1, 0, 0, 0]]))
+F.cosine_embedding_loss(x, x.flip([0]), torch.tensor([1, -1, 1, 1, -1]))
+F.triplet_margin_loss(x, x.flip([0]), x + 1.0, swap=True)
+F.hinge_embedding_loss(x, x.sign(), reduction="sum")
+F.margin_ranking_loss(x, x.flip([0]), x.sign(), 0.5)
+F.poisson_nll_loss(x, x.abs(), full=True)
+F.multilabel_soft_margin_loss(x, x.sign().clamp_min(0.0), reduction="none")
+F.embedding_bag(torch.tensor([[0, 1], [4, 2]]), x, mode="max")
+F.embedding_bag(torch.tensor([0, 1, 4, 2]), x, torch.tensor([0, 3]), mode="sum", padding_idx=1)
+""")
+
+
+@pytest.mark.parametrize("how", ["script", "trace"])
+@pytest.mark.parametrize("text", LOSSES)
+def test_an_archive_with_the_loss(text: str, how: str, tmp_path: Path) -> None:
+    """PyTorch compiles from a file."""
+    torch = pytest.importorskip("torch")
+    lines = "import torch", "from torch.nn import functional as F", "", "def loss(x):", f"    return {text}", ""
+    file = tmp_path / "loss_of_a_test.py"
+    file.write_text("\n".join(lines), encoding="utf-8")
+    loss = runpy.run_path(str(file))["loss"]
+    compare_archives(torch, loss, torch.from_numpy(np.random.default_rng(1).standard_normal((5, 4), "float32")), how)
 
 
 @pytest.mark.parametrize("how", ["script", "trace"])

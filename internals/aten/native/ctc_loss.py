@@ -65,7 +65,7 @@ def ctc_loss_tensor(
     zero_infinity: bool = False,
 ) -> Any:
     """`ctc_loss_int_list`, the lengths being tensors. Raises RuntimeError unless these hold integers."""
-    lengths = _numbers(input_lengths, "input_lengths"), _numbers(target_lengths, "target_lengths")
+    lengths = _numbers(input_lengths.cpu(), "input_lengths"), _numbers(target_lengths.cpu(), "target_lengths")
     return ops.ctc_loss_IntList(log_probs, targets, *lengths, blank, reduction, zero_infinity)
 
 
