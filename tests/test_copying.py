@@ -80,6 +80,9 @@ def test_complex_to_real_warns() -> None:
         assert torch.tensor([1 + 2j]).to(torch.float32).tolist() == [1]
     with pytest.warns(UserWarning, match="discards the imaginary part"):
         torch.zeros(1).copy_(torch.tensor([1j]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert torch.tensor([1j, 0]).bool().tolist() == [True, False]  # nothing is lost
 
 
 @given(strided(), st.sampled_from([None, torch.preserve_format, torch.contiguous_format]))

@@ -121,6 +121,9 @@ MESSAGES = [
     lambda t: t.ones(2).unsqueeze(),
     lambda t: t.ones(2).unsqueeze(0, 1),
     lambda t: t.ones(2).unsqueeze(dimension=1),
+    lambda t: t.full((2,), t.ones((), requires_grad=True)),  # whose gradient would be lost
+    lambda t: t.ones(3).normal_(t.ones((), requires_grad=True)),
+    lambda t: t.arange(t.ones((), requires_grad=True)),
 ]
 
 

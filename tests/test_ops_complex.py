@@ -57,6 +57,11 @@ LIKE_PYTORCH = cases("""
     T.view_as_complex(x(2, 3).t()[:2])
     T.view_as_complex(x(5)[1:3])
     T.view_as_complex(x(2, 5)[:, :2])
+    int(x.of(2 + 0j, "complex64")), float(x.of(2.5 - 0j, "complex128")), complex(x.of(1 + 2j, "complex64"))
+    int(x.of(2 + 1j, "complex64"))
+    float(x.of(1j, "complex64"))
+    str(T.complex64.to_complex())[-9:], str(T.float64.to_complex())[-10:], str(T.complex128.to_real())[-7:]
+    T.int64.to_complex()
 """)
 
 

@@ -80,10 +80,10 @@ class PythonArgParser:
 
 
 def _kind(v: Any) -> Any:
-    """What the choice of overload depends on: the type, for sequences that of their elements, for tensors whether 0-d."""
+    """What the choice of overload depends on: the type, for sequences that of their elements, for 0-d tensors what they hold."""
     t = v.__class__
     if t in _tensors:
-        return t if v._geometry.sizes else (t, v._geometry.dtype)
+        return t if v._geometry.sizes else (t, v._geometry.dtype, v.requires_grad)
     if t in _atoms:
         return t
     if isinstance(v, (list, tuple)):

@@ -80,15 +80,20 @@ def is_int(v: Any) -> bool:
         return True
     if isinstance(v, (bool, np.bool_)):
         return False
-    return isinstance(v, (int, np.integer)) or (isinstance(v, TensorImpl) and not v.shape and v.dtype.category == 1)
+    return isinstance(v, (int, np.integer)) or (_holds_number(v) and v.dtype.category == 1)
 
 
 def _is_float(v: Any) -> bool:
-    return isinstance(v, (float, np.floating)) or is_int(v) or (isinstance(v, TensorImpl) and not v.shape)
+    return isinstance(v, (float, np.floating)) or is_int(v) or _holds_number(v)
 
 
 def is_number(v: Any) -> bool:
-    return isinstance(v, (int, float, complex, np.number, np.bool_)) or (isinstance(v, TensorImpl) and not v.shape)
+    return isinstance(v, (int, float, complex, np.number, np.bool_)) or _holds_number(v)
+
+
+def _holds_number(v: Any) -> bool:
+    """Whether it is a 0-d tensor that may stand for its number: not one that waits for a gradient, which would not come."""
+    return isinstance(v, TensorImpl) and not v.shape and not v.requires_grad
 
 
 def _is_dtype(v: Any) -> bool:

@@ -52,7 +52,10 @@ class dtype:
         return {"complex64": float32, "complex128": float64}.get(self.name, self)
 
     def to_complex(self) -> dtype:
-        return {"float64": complex128, "complex128": complex128}.get(self.name, complex64)
+        """The dtype of pairs of these numbers. Raises RuntimeError for integers and bools."""
+        if self.category < FLOATING:
+            raise RuntimeError(f"Unknown Complex ScalarType for {SCALAR_TYPE_NAME[self]}")
+        return complex128 if self.to_real() is float64 else complex64
 
 
 uint8 = dtype("uint8", 0, INTEGRAL)

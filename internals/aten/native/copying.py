@@ -52,8 +52,7 @@ def copy_(self: TensorImpl, src: TensorImpl, non_blocking: bool = False) -> Any:
     shape = broadcast_shapes(self.shape, src.shape)
     if self.shape != shape:
         raise RuntimeError(f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(shape)}")
-    if src.is_complex() and not self.is_complex():
-        warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=4)
+    _warn_of_loss(src, self)
     _write(self, src)
     return self
 
@@ -79,9 +78,14 @@ def _to_copy(
     wanted = geometry(g.sizes, strides_like(self, memory_format), dtype or g.dtype, where)
     pinned = non_blocking and where is CPU and g.device.type == "cuda"
     result = empty_pinned(wanted) if pinned else empty(wanted)
-    if self.is_complex() and not result.is_complex():
-        warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=4)
+    _warn_of_loss(self, result)
     return _write(result, self, non_blocking)
+
+
+def _warn_of_loss(source: TensorImpl, target: TensorImpl) -> None:
+    """Of imaginary parts. A bool loses nothing: it asks whether the number is 0."""
+    if source.is_complex() and not target.is_complex() and target.dtype is not dt.bool_:
+        warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=5)
 
 
 def to_dtype_layout(

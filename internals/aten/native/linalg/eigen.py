@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from internals._generated import ops
-from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.return_types import named
 from internals.core.tensor_impl import array, empty_contiguous
 
@@ -81,12 +80,10 @@ def _linalg_eigvals(self: Any) -> Any:
 
 def _geev(A: Any, name: str, compute_v: bool) -> tuple[Any, Any]:
     checks.square(name, A)
-    if not (A.is_floating_point() or A.is_complex()):
-        raise RuntimeError(f"Unknown Complex ScalarType for {SCALAR_TYPE_NAME[A.dtype]}")
+    kind = A.dtype.to_complex()
     checks.supported("linalg_eig_out_cpu", A)
     if not np.isfinite(array(A)).all():
         raise RuntimeError(f"torch.{name}: input tensor should not contain infs or NaNs.")
-    kind = A.dtype.to_complex()
     values, vectors = zeros(A.shape[:-1], kind), column_major(A.shape, kind) if compute_v else None
     info = np.zeros(A.shape[:-2], np.int32)
     geev = routine("geev", A.dtype)
