@@ -40,7 +40,7 @@ BESIDE_PYTORCH = """
     # what is refused, and how
     T.heaviside(x.of([1]), x.of([1j], "complex64"))
     x.of([1]).ldexp_(T.tensor(2j))
-    T.clamp_min(x.of([1j], "complex64"), T.tensor(1))
+    T.clamp(x.of([1j], "complex64"), T.tensor(1))
     T.clamp_min(x.of([1j], "complex64"), 1)
     T.nan_to_num(x.of([1]), out=T.empty(1, dtype=T.float64))
     T.polygamma(1, x.of([1j], "complex64"))

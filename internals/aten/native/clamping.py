@@ -30,8 +30,7 @@ def clamp(self: Any, min: Any = None, max: Any = None, out: Any = None) -> Any:
     bounds = [b for b in (min, max) if b is not None]
     numbers = [b for b in bounds if not hasattr(b, "_geometry")]
     promoted = result_type((self, *bounds))
-    one_tensor = len(bounds) == 1 and not numbers
-    if (self.dtype.category == COMPLEX and not one_tensor) or (numbers and promoted.category == COMPLEX):
+    if self.dtype.category == COMPLEX or (numbers and promoted.category == COMPLEX):
         raise NotImplementedError("clamp is not supported for complex types")
     if out is self and numbers and not can_cast(promoted, self.dtype):
         names = SCALAR_TYPE_NAME[promoted], TYPE_META_NAME[self.dtype]

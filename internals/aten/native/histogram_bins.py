@@ -12,7 +12,7 @@ import numpy as np
 
 from internals.aten.dtype_checks import TYPE_META_NAME, not_implemented
 from internals.core import dtype as dt
-from internals.core.dtype import dtype
+from internals.core.dtype import BOOL, COMPLEX, dtype
 from internals.core.scalar import checked
 from internals.core.tensor_impl import array
 
@@ -40,6 +40,7 @@ def equal_bins(rows: Any, bins: Sequence[int], range: Range, d: dtype) -> list[A
 
 
 def _between(dim: int, low: Any, high: Any, bins: int, d: dtype) -> Any:
+    check_real(d)
     if not (np.isfinite(low) and np.isfinite(high)):
         raise RuntimeError(f"torch.histogramdd: dimension {dim}'s range [{low:g}, {high:g}] is not finite")
     if low > high:
@@ -48,6 +49,12 @@ def _between(dim: int, low: Any, high: Any, bins: int, d: dtype) -> Any:
         )
     half = low.dtype.type(0.5 if low == high else 0)
     return array(linspace(float(low - half), float(high + half), bins + 1, d, None, None, None)).copy()
+
+
+def check_real(d: dtype) -> None:
+    """Raises NotImplementedError for bools and complex numbers, which have no distances to divide evenly."""
+    if d.category in (BOOL, COMPLEX):
+        raise not_implemented("linspace_cpu", d)
 
 
 def check_bin_counts(bins: Sequence[int]) -> None:

@@ -31,6 +31,7 @@ from .histogram_bins import (
     Range,
     check_bin_counts,
     check_edges,
+    check_real,
     check_same_dtype,
     check_weight,
     equal_bins,
@@ -46,6 +47,7 @@ def histc(self: Any, bins: int = 100, min: Any = 0, max: Any = 0, out: Any = Non
     """
     check_bin_counts([bins])
     check_same_dtype("torch.histogram", self, out, "hist")
+    check_real(self.dtype)
     a = array(self).reshape(-1, 1)
     kind = self.dtype.np
     low, high = kind.type(checked(min, self.dtype)), kind.type(checked(max, self.dtype))

@@ -48,9 +48,9 @@ def _run(name: str, loop: Any, self: Any, dim: int, out: Any) -> tuple[Any, Any]
             raise IndexError(f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
         array(values)[...], array(indices)[...] = array(self), 0
         return values, indices
+    d, a = wrap_dim(dim, self.dim()), array(self)
     if self.dtype.category == COMPLEX:
         raise not_implemented(f"{name}_cpu", self.dtype)
-    d, a = wrap_dim(dim, self.dim()), array(self)
     best = loop.accumulate(a, d)
     is_record = a == best
     if a.dtype.kind == "f":
