@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import re
 from pathlib import Path
 
 import pytest
 
 import internals as torch
-from codegen import model
+from codegen import derivatives, model
 from codegen.__main__ import TARGET, generate
 from internals.core.dispatcher import dispatcher
 
@@ -67,3 +68,14 @@ def test_every_view_has_a_twin_that_copies() -> None:
     for s in views:
         copy = declared[s.full_name.replace(f"::{s.name}", f"::{s.name}_copy")]
         assert copy.is_view_copy and not copy.schema.is_view and copy.schema.arguments[0].name == "self"
+
+
+def test_the_table_of_contents_names_every_file() -> None:
+    """And derivatives stand in the file that is called like the one that declares the operator."""
+    contents = (model.FOLDER / "README.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([a-z_]+)`[,; |]", contents.partition("| looking for")[2]))
+    assert {file.stem for file in model.FOLDER.glob("*.yaml")} == named
+    home = {e["func"].partition("(")[0]: file.stem for file in model.FOLDER.glob("*.yaml") for e in model.read_entries(file)}
+    for file in derivatives.FOLDER.glob("*.yaml"):
+        elsewhere = [e["name"] for e in model.read_entries(file) if home[e["name"].partition("(")[0]] != file.stem]
+        assert not elsewhere, f"{file.name}: declared elsewhere"
