@@ -223,9 +223,9 @@ def _identifier(schema: FunctionSchema) -> str:
 # In-place twins that PyTorch also offers as functions: torch.relu_(x), torch.exp_(x), ...
 _FUNCTION_INPLACE_ONLY = {"celu", "threshold"}
 _FUNCTION_INPLACE = {
-    "abs", "acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "as_strided", "asin", "asinh", "atan",
-    "atanh", "ceil", "clamp", "clamp_max", "clamp_min", "conj_physical", "cos", "cosh", "deg2rad", "detach", "dropout", "erf",
-    "erfc", "exp", "exp2", "expm1", "fix", "floor", "frac", "gcd", "i0", "lcm", "ldexp", "log", "log10", "log1p", "log2", "logit",
-    "nan_to_num", "neg", "rad2deg", "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sin", "sinc", "sinh", "sqrt", "square",
-    "tan", "tanh", "trunc", "xlogy",
+    "abs", "acos", "acosh", "addmv", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "as_strided", "asin",
+    "asinh", "atan", "atanh", "ceil", "clamp", "clamp_max", "clamp_min", "clip", "conj_physical", "cos", "cosh", "deg2rad",
+    "detach", "dropout", "erf", "erfc", "exp", "exp2", "expm1", "fix", "floor", "frac", "gcd", "i0", "lcm", "ldexp", "log",
+    "log10", "log1p", "log2", "logit", "nan_to_num", "neg", "negative", "rad2deg", "reciprocal", "relu", "round", "rsqrt",
+    "sigmoid", "sin", "sinc", "sinh", "sqrt", "square", "tan", "tanh", "trunc", "xlogy",
 }  # fmt: skip

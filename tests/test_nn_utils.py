@@ -18,6 +18,32 @@ def with_gradients(T: Any, *grads: Any) -> list[Any]:
     return parameters
 
 
+@pytest.mark.parametrize(
+    "text, sizes",
+    [
+        ("nn.Conv2d(2, 3, 2), nn.BatchNorm2d(3)", (4, 2, 3, 3)),
+        ("nn.Conv1d(2, 3, 2, bias=False), nn.BatchNorm1d(3, affine=False)", (4, 2, 5)),
+        ("nn.ConvTranspose2d(2, 3, 2), nn.BatchNorm2d(3)", (4, 2, 3, 3)),
+        ("nn.Linear(2, 3), nn.BatchNorm1d(3)", (4, 2)),
+    ],
+)
+def test_a_fused_layer_does_both(T: Any, text: str, sizes: tuple[int, ...]) -> None:
+    layer, bn = eval(text, {"nn": T.nn})
+    x = T.arange(float(T.Size(sizes).numel())).reshape(sizes).sin()
+    bn(layer(x))  # for the running statistics
+    layer.eval(), bn.eval()
+    fused = T.nn.utils.fuse_linear_bn_eval(layer, bn) if "Linear" in text else None
+    fused = fused or T.nn.utils.fuse_conv_bn_eval(layer, bn, "Transpose" in text)
+    assert T.allclose(fused(x), bn(layer(x)), atol=1e-6) and fused.bias.requires_grad is ("bias" not in text)
+    assert "Fusion only for eval!" in error_of(lambda: T.nn.utils.fuse_conv_bn_eval(layer.train(), bn))
+
+
+def test_skip_init(T: Any) -> None:
+    layer = T.nn.utils.skip_init(T.nn.Linear, 3, 2, dtype=T.float64)
+    assert layer.weight.shape == (2, 3) and layer.weight.dtype is T.float64 and layer.weight.device.type == "cpu"
+    assert "'device' arg" in error_of(lambda: T.nn.utils.skip_init(T.nn.ReLU))
+
+
 def test_clip_grad_norm(T: Any) -> None:
     clip = T.nn.utils.clip_grad_norm_
     a, b, c = with_gradients(T, [3.0, 0.0], None, [0.0, 4.0])

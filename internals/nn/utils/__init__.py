@@ -1,6 +1,6 @@
 """Utilities for parameters and their gradients (`torch/nn/utils`).
 
-How the real one differs: it also has weight and spectral normalization, pruning, and the fusing of layers.
+How the real one differs: it also has parametrizations, with weight and spectral normalization, and pruning.
 """
 
 from internals.nn.utils import rnn
@@ -11,6 +11,16 @@ from internals.nn.utils.clip_grad import (
     get_total_norm,
 )  # fmt: skip
 from internals.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
+from internals.nn.utils.fusion import (
+    fuse_conv_bn_eval,
+    fuse_conv_bn_weights,
+    fuse_linear_bn_eval,
+    fuse_linear_bn_weights,
+)
+from internals.nn.utils.init import skip_init
 
-__all__ = ["clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm", "parameters_to_vector",
-           "rnn", "vector_to_parameters"]  # fmt: skip
+__all__ = [
+    "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "fuse_conv_bn_eval", "fuse_conv_bn_weights",
+    "fuse_linear_bn_eval", "fuse_linear_bn_weights", "get_total_norm", "parameters_to_vector", "rnn", "skip_init",
+    "vector_to_parameters",
+]  # fmt: skip

@@ -1,0 +1,74 @@
+"""Batch normalization that no longer learns is a factor and a shift, as a part of the layer before it (`torch/nn/utils/fusion.py`).
+
+With running mean m and variance v, bn(w x + b) is w' x + b' where w' = w s, b' = (b - m) s + bias and s = weight / sqrt(v + eps).
+
+How the real one differs: nothing but the language.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, TypeVar
+
+from internals import ones_like, zeros_like
+from internals.nn.module import Module
+from internals.nn.parameter import Parameter
+
+M = TypeVar("M", bound=Module)
+
+
+def fuse_conv_bn_eval(conv: M, bn: Any, transpose: bool = False) -> M:
+    """A convolution that does what `conv` and then `bn` do. Raises AssertionError in training, or without running statistics."""
+    fused = _copy(conv, bn)
+    fused.weight, fused.bias = fuse_conv_bn_weights(
+        fused.weight, fused.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias, transpose
+    )
+    return fused
+
+
+def fuse_conv_bn_weights(
+    conv_w: Any, conv_b: Any, bn_rm: Any, bn_rv: Any, bn_eps: float, bn_w: Any, bn_b: Any, transpose: bool = False
+) -> tuple[Parameter, Parameter]:
+    """The weight and bias of such a convolution; `transpose` if it is a transposed one."""
+    bn_w = ones_like(bn_rm) if bn_w is None else bn_w
+    bn_b = zeros_like(bn_rm) if bn_b is None else bn_b
+    channels = [1, -1] if transpose else [-1, 1]
+    shape = channels + [1] * (conv_w.dim() - 2)
+    return _fused(conv_w, conv_b, bn_w * (bn_rv + bn_eps).rsqrt(), shape, bn_rm, bn_b)
+
+
+def fuse_linear_bn_eval(linear: M, bn: Any) -> M:
+    """A linear layer that does what `linear` and then `bn` do. Raises AssertionError as there, and for sizes that do not fit."""
+    fused = _copy(linear, bn)
+    outputs, features = linear.out_features, bn.num_features
+    if outputs != features and features != 1:
+        raise AssertionError(
+            "To fuse, linear.out_features == bn.num_features or bn.num_features == 1, got "
+            f"linear.out_features={outputs} and bn.num_features={features}"
+        )
+    fused.weight, fused.bias = fuse_linear_bn_weights(
+        fused.weight, fused.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias
+    )
+    return fused
+
+
+def fuse_linear_bn_weights(
+    linear_w: Any, linear_b: Any, bn_rm: Any, bn_rv: Any, bn_eps: float, bn_w: Any, bn_b: Any
+) -> tuple[Parameter, Parameter]:
+    """The weight and bias of such a linear layer."""
+    return _fused(linear_w, linear_b, bn_w * (bn_rv + bn_eps).rsqrt(), [-1, 1], bn_rm, bn_b)
+
+
+def _fused(w: Any, b: Any, scale: Any, shape: list[int], mean: Any, shift: Any) -> tuple[Parameter, Parameter]:
+    bias = zeros_like(mean) if b is None else b
+    weight = (w * scale.reshape(shape)).to(w.dtype)
+    moved = ((bias - mean) * scale + shift).to(w.dtype if b is None else b.dtype)
+    return Parameter(weight, w.requires_grad), Parameter(moved, bias.requires_grad)
+
+
+def _copy(layer: M, bn: Any) -> Any:
+    if layer.training or bn.training:
+        raise AssertionError("Fusion only for eval!")
+    if bn.running_mean is None or bn.running_var is None:
+        raise AssertionError("bn.running_mean and bn.running_var must not be None")
+    return copy.deepcopy(layer)
