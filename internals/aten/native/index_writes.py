@@ -49,8 +49,8 @@ def index_copy(self: TensorImpl, dim: int, index: TensorImpl, source: TensorImpl
     if positions.size and target.numel():
         for wrong in positions[(positions < 0) | (positions >= n)][:1]:
             raise IndexError(f"index_copy_(): index {wrong} is out of bounds for dimension {d} with size {n}")
-        memory = np.moveaxis(array(target).reshape(sizes_of(self)) if not self.dim() else array(target), d, 0)
-        memory[positions] = np.moveaxis(array(source).reshape(sizes_of(source)), min(d, max(source.dim() - 1, 0)), 0)
+        memory = np.moveaxis(np.atleast_1d(array(target)), d, 0)
+        memory[positions] = np.moveaxis(np.atleast_1d(array(source)), min(d, max(source.dim() - 1, 0)), 0)
     return target
 
 
@@ -76,7 +76,7 @@ def index_fill(self: TensorImpl, dim: int, index: TensorImpl, value: Any, out: A
         return target
     for wrong in positions[(positions < -n) | (positions >= n)][:1]:
         raise IndexError(f"index {wrong} is out of bounds for dimension {d} with size {n}")
-    memory = array(target).reshape(1) if not self.dim() else array(target)
+    memory = np.atleast_1d(array(target))
     memory[(slice(None),) * d + (positions,)] = number
     return target
 
@@ -117,7 +117,7 @@ def put(self: TensorImpl, index: TensorImpl, source: TensorImpl, accumulate: boo
     if not positions.size:
         return target
     places = np.unravel_index(positions, sizes_of(self))
-    memory, values = array(target).reshape(1) if not self.dim() else array(target), array(source).reshape(-1)
+    memory, values = np.atleast_1d(array(target)), array(source).reshape(-1)
     if accumulate:
         with np.errstate(all="ignore"):
             np.add.at(memory, places, values)

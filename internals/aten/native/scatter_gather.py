@@ -118,7 +118,7 @@ def index_add(
     addend = np.atleast_1d(array(source))
     if alpha != 1:
         addend = np.multiply(addend, checked(alpha, self.dtype))
-    memory = array(target).reshape(1) if not self.dim() else array(target)
+    memory = np.atleast_1d(array(target))
     with np.errstate(all="ignore"):
         add_at(np.moveaxis(memory, d, 0), np.atleast_1d(array(index)), np.moveaxis(addend, d, 0))
     return target
@@ -137,7 +137,7 @@ def _scatter(self: TensorImpl, dim: int, index: TensorImpl, src: Any, out: Any, 
     check_positions(positions, d, sizes_of(self)[d])
     if isinstance(src, TensorImpl):
         values = np.atleast_1d(array(src))[tuple(slice(n) for n in positions.shape)]
-    memory = array(target).reshape(1) if not self.dim() else array(target)
+    memory = np.atleast_1d(array(target))
     view = cropped(memory, positions.shape, d)
     if reduce:
         with np.errstate(all="ignore"):

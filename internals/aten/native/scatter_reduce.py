@@ -50,7 +50,7 @@ def scatter_reduce(
     positions = np.atleast_1d(array(index))
     check_positions(positions, d, sizes_of(self)[d])
     values = np.atleast_1d(array(src))[tuple(slice(n) for n in positions.shape)]
-    memory = array(target).reshape(1) if not self.dim() else array(target)
+    memory = np.atleast_1d(array(target))
     reduce_at(cropped(memory, positions.shape, d), along(positions, d), values, reduce, include_self)
     return target
 
@@ -81,7 +81,7 @@ def index_reduce(
     positions = np.atleast_1d(array(index))
     if positions.min() < 0 or positions.max() >= sizes_of(self)[d]:
         raise IndexError("index out of range in self")
-    memory = array(target).reshape(1) if not self.dim() else array(target)
+    memory = np.atleast_1d(array(target))
     values = np.moveaxis(np.atleast_1d(array(source)), d, 0)
     reduce_at(np.moveaxis(memory, d, 0), (positions,), values, reduce, include_self)
     return target
