@@ -1,4 +1,4 @@
-"""Batch normalization that no longer learns is a factor and a shift, as a part of the layer before it (`torch/nn/utils/fusion.py`).
+"""Batch normalization that no longer learns is a factor and a shift of the layer before it (`torch/nn/utils/fusion.py`).
 
 With running mean m and variance v, bn(w x + b) is w' x + b' where w' = w s, b' = (b - m) s + bias and s = weight / sqrt(v + eps).
 
