@@ -294,6 +294,9 @@ def test_older_names_say_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
         internals.qr(random(2, 2))
         internals.qr(random(2, 2))
     assert len(said) == 1
+    with pytest.warns(UserWarning, match="torch.chain_matmul is deprecated") as said:
+        internals.chain_matmul(random(2, 2))
+    assert said[0].filename == __file__
 
 
 def test_the_error_of_a_matrix_that_has_no_decomposition() -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from internals._generated.linalg_functions import pinv
+from internals.aten.native.linalg.systems import is_vector
 
 
 def pinv_backward(grad: Any, pinvA: Any, A: Any) -> Any:
@@ -30,7 +31,7 @@ def linalg_lstsq_backward(
     gX: Any, g_residuals: Any, A: Any, B: Any, X: Any, wanted: tuple[bool, bool]
 ) -> tuple[Any, Any]:
     """The gradients of A and B, given those of the solution and of the sums of squared residuals (either may be None)."""
-    vector = B.dim() == 1 or (B.dim() == A.dim() - 1 and B.shape == A.shape[:-1])
+    vector = is_vector(A, B)
     if vector:
         B, X, gX = B.unsqueeze(-1), X.unsqueeze(-1), None if gX is None else gX.unsqueeze(-1)
     gA = gB = None

@@ -15,6 +15,8 @@ from typing import Any
 from internals._generated import ops
 from internals.aten.dtype_checks import TYPE_META_NAME
 
+from .deprecation import deprecated
+
 
 def linalg_multi_dot(tensors: Sequence[Any]) -> Any:
     """The product of two or more matrices, in the order that takes the fewest multiplications.
@@ -41,6 +43,7 @@ def linalg_multi_dot(tensors: Sequence[Any]) -> Any:
 
 def chain_matmul(matrices: Sequence[Any]) -> Any:
     """`linalg.multi_dot` of matrices only, by an older name; of one matrix, a copy. Raises RuntimeError without any."""
+    deprecated("chain_matmul", "linalg.multi_dot", before=1)
     for m in matrices:
         if m.dim() != 2:
             raise RuntimeError(f"Tensor dimension is {m.dim()}, expected 2 instead.")
