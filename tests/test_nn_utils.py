@@ -38,6 +38,27 @@ def test_a_fused_layer_does_both(T: Any, text: str, sizes: tuple[int, ...]) -> N
     assert "Fusion only for eval!" in error_of(lambda: T.nn.utils.fuse_conv_bn_eval(layer.train(), bn))
 
 
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.parametrize("dim", [0, 1, None])
+def test_weight_norm(T: Any, dim: int | None) -> None:
+    layer, x = T.nn.Linear(3, 2), T.arange(6.0).reshape(2, 3)
+    plain = layer(x)
+    assert T.nn.utils.weight_norm(layer, dim=dim) is layer and T.allclose(layer(x), plain)
+    assert list(layer.state_dict()) == ["bias", "weight_g", "weight_v"]
+    assert layer.weight_g.shape == {0: (2, 1), 1: (1, 3), None: ()}[dim]
+    with T.no_grad():
+        layer.weight_g.mul_(2)
+    assert T.allclose(layer(x) - layer.bias, 2 * (plain - layer.bias), atol=1e-5)
+    layer(x).sum().backward()
+    along = (layer.weight_v.grad * layer.weight_v).sum()  # a direction does not grow longer
+    assert layer.weight_g.grad is not None and abs(along.item()) < 1e-5
+    assert "Cannot register two" in error_of(lambda: T.nn.utils.weight_norm(layer))
+    doubled = layer(x)
+    T.nn.utils.remove_weight_norm(layer)
+    assert T.allclose(layer(x), doubled) and sorted(layer.state_dict()) == ["bias", "weight"]
+    assert "not found" in error_of(lambda: T.nn.utils.remove_weight_norm(layer))
+
+
 def test_skip_init(T: Any) -> None:
     layer = T.nn.utils.skip_init(T.nn.Linear, 3, 2, dtype=T.float64)
     assert layer.weight.shape == (2, 3) and layer.weight.dtype is T.float64 and layer.weight.device.type == "cpu"
