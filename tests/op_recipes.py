@@ -171,7 +171,8 @@ def _strided(s: Stream) -> dict[str, Any]:
 def _expand(s: Stream) -> dict[str, Any]:
     sizes = shape(s)
     target = [n(s), *[n(s) if k == 1 else (k if s.random() < 0.6 else -1) for k in sizes]]
-    return {"self": sizes, "size": target[int(s.random() < 0.5) :]}
+    given = {"self": sizes, "size": target[int(s.random() < 0.5) :]}
+    return {**given, "implicit": False}  # implicit ones are taken out of a script, where autograd and fusers put them back
 
 
 def _probabilities(s: Stream) -> dict[str, Any]:

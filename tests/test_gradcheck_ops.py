@@ -38,6 +38,8 @@ UNSUITABLE: list[tuple[str, Callable[[dict[str, Any]], bool], str]] = [
     ("scatter_?", lambda v: "src" in v and repeats(scattered(v)), "which of several values for one place wins is open"),
     ("index_put_?|_index_put_impl_", lambda v: not v["accumulate"] and repeats(indexed(v)), "the same"),
     ("scatter_?|scatter_add_?", lambda v: "src" in v and v["src"].values.shape != v["index"].values.shape, "refused"),
+    ("pow", lambda v: isinstance(v["self"], int | float) and v["self"] == 0 and v["exponent"].values.dtype.kind == "c",
+     "PyTorch's derivative of 0**z is NaN"),
     ("gather", lambda v: v["sparse_grad"], "there are no sparse gradients"),
     ("embedding", lambda v: v["padding_idx"] >= 0 or v["scale_grad_by_freq"], "meant to be another gradient"),
     ("std|std_mean", lambda v: spread(v) == 1, "the deviation of one number has a kink there"),

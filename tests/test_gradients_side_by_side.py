@@ -43,6 +43,7 @@ KNOWN: list[tuple[str, Callable[[dict[str, Any]], bool], str]] = [
         lambda v: isinstance(v["self"], (int, float)) and v["self"] == 0,
         "PyTorch's second derivative of 0**x is NaN",
     ),
+    ("prelu", lambda v: not v["self"].values.all(), "second derivatives at the kink: PyTorch has a formula of its own"),
     ("topk", lambda v: not v["sorted"] or ties(v["self"]), "the order, and which of equal elements, is open"),
     ("embedding", lambda v: v["sparse"], "there are no sparse gradients"),
     (

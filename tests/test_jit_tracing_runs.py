@@ -50,6 +50,17 @@ def test_trace_computes_what_the_function_computes(name: str) -> None:
             same(a.grad, b.grad)
 
 
+@pytest.mark.parametrize("mode", [None, "trunc", "floor"])
+def test_a_number_promotes_as_a_number(mode: str | None) -> None:
+    """Also where the graph has a tensor for it, and the other operand has no dimensions either."""
+
+    def f(x: Any) -> Any:
+        return internals.div(x, 3, rounding_mode=mode)
+
+    x = internals.tensor(7, dtype=internals.int16)
+    assert internals.jit.trace(f, x)(x).dtype is f(x).dtype
+
+
 def test_in_place_and_assignment_by_index() -> None:
     def f(x: Any) -> Any:
         x = x.clone()

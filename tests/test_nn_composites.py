@@ -78,6 +78,8 @@ ERRORS = cases("""
     F.bilinear(x(2, 3), x(2, 4), x(5, 3, 4), x(3))
     F.max_pool1d(x(4), 2)
     F.avg_pool1d(x(4), 2)
+    F.avg_pool1d(x(1, 4, dtype="complex64"), 2)
+    F.avg_pool2d(x(1, 4, 4, dtype="complex64"), 2)
     F.avg_pool1d(x(2, 4), (2, 2))
     F.adaptive_avg_pool1d(x(4), 2)
     F.adaptive_avg_pool1d(x(2, 4), (2, 2))

@@ -158,6 +158,7 @@ ERRORS = cases("""
     F.binary_cross_entropy_with_logits(x(2, dtype="int64"), x(2, dtype="int64"))
     F.binary_cross_entropy_with_logits(x(2), x(2, dtype="int64"))
     F.kl_div(x(2, 3), x(2, 3, dtype="int64"))
+    F.kl_div(x(2, 3), x(2, 3, dtype="complex64"))
     F.kl_div(x(2, 3), x(2, 3), reduction="x")
     F.one_hot(x.of([0, 2], "int64"), 2)
     F.one_hot(x.of([0, -1], "int64"))

@@ -35,6 +35,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "pow": lambda T, a, b, c: (a**2, 2**a, a**b),
     "lerp": lambda T, a, b, c: T.lerp(a, a, 0.5),
     "sum": lambda T, a, b, c: a.sum(-1),
+    "rms_norm": lambda T, a, b, c: T.rms_norm(a, a.shape[-1:]),
     "add_": lambda T, a, b, c: a.clone().add_(b),
 }
 

@@ -161,7 +161,11 @@ KNOWN = [
         "which of equal elements the index names is open",
     ),
     ("quantile|nanquantile", lambda v: "out" in v and v["out"].values.dtype != np.float32, "which error comes first"),
-    ("nanmean", lambda v: "out" in v and v["dtype"] is not None, "PyTorch wants an `out` of just that dtype"),
+    (
+        "nanmean",
+        lambda v: "out" in v and (v["dtype"] is not None or v["out"].values.dtype != v["self"].values.dtype),
+        "PyTorch wants an `out` of just that dtype; which error comes first",
+    ),
     ("mode|unique_dim", has_nan, "PyTorch sorts without minding NaN, so equal elements may end up apart"),
 ]
 
@@ -187,7 +191,10 @@ NOT_CALLED = {
 
 GRADIENTS_KNOWN = [
     ("_?pdist(_forward)?", lambda v: not v["self"].values.size, "PyTorch crashes"),
-    ("_euclidean_dist", lambda v: "float32" in (v["x1"].values.dtype.name, v["x2"].values.dtype.name), "small differences of large products"),
+    ("_euclidean_dist", lambda v: "float32" in (v["x1"].values.dtype.name, v["x2"].values.dtype.name),
+     "small differences of large products"),
+    ("renorm_?", lambda v: v["p"] == float("inf") and v["self"].values.dtype.kind == "c",
+     "PyTorch looks for a maximum of double precision among numbers of single: NaN"),
 ]
 
 NOT_SCRIPTED = dict.fromkeys(

@@ -93,11 +93,11 @@ def kl_div(self: Any, target: Any, reduction: int = MEAN, log_target: bool = Fal
     """target * (log(target) - self), where `self` holds log-probabilities, and `target` too if `log_target`."""
     if self.dtype.category < dt.FLOATING or target.dtype.category < dt.FLOATING:
         raise RuntimeError("kl_div: Integral inputs not supported.")
+    if dt.COMPLEX in (self.dtype.category, target.dtype.category):
+        raise RuntimeError("kl_div: Complex inputs not supported.")
     if log_target:
         return _reduced(target.exp() * (target - self), reduction)
-    is_zero = target == 0  # 0 * log(0) is 0
-    entropy = target * target.masked_fill(is_zero, 1).log()
-    return _reduced(entropy - target * self, reduction)
+    return _reduced(ops.xlogy_Tensor(target, target) - target * self, reduction)
 
 
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:

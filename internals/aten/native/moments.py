@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from internals._generated import ops
-from internals.core.dtype import COMPLEX
+from internals.core.dtype import COMPLEX, float64
+from internals.core.scalar import checked
 from internals.core.tensor_impl import array
 from internals.machine_code.settings import settings, use_compiled
 
@@ -89,14 +90,14 @@ def std_mean_correction(self: Any, dim: Dim = None, correction: Any = None, keep
 
 
 def check_moments(name: str, self: Any, dim: Dim, correction: Any) -> tuple[tuple[int, ...], int, float]:
-    """(dimensions, elements for each result, degrees of freedom). Raises RuntimeError for integers and bools, and warns
-    where there are no degrees of freedom."""
+    """(dimensions, elements for each result, degrees of freedom). Raises RuntimeError for integers, bools and an
+    imaginary correction; warns where there are no degrees of freedom."""
     if not is_floating(self.dtype):
         what = f"{name} only support" if name.endswith("_mean") else "std and var only support"
         raise RuntimeError(f"{what} floating point and complex dtypes")
     dims = reduced_dims(self, dim)
     n = prod(self.shape[d] for d in dims)
-    freedom = n - (1 if correction is None else correction)
+    freedom = n - number_of(correction)
     if freedom <= 0 and self.numel() // (n or 1):
         warnings.warn(
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
@@ -105,6 +106,11 @@ def check_moments(name: str, self: Any, dim: Dim, correction: Any) -> tuple[tupl
             stacklevel=3,
         )
     return dims, n, max(freedom, 0) if n else 0
+
+
+def number_of(correction: Any) -> float:
+    """The correction as a real number: 1 if none is given."""
+    return 1 if correction is None else float(checked(correction, float64))
 
 
 def _moments(name: str, self: Any, dim: Dim, correction: Any) -> tuple[tuple[int, ...], Any, Any]:

@@ -12,6 +12,8 @@ from internals._generated import functions as F
 from internals.aten.dtype_checks import not_implemented
 from internals.core.dtype import finfo, float16, float32
 
+from .memory_format import suggests_channels_last
+
 
 def instance_norm(
     input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, use_input_stats: bool, momentum: float, eps: float,
@@ -59,4 +61,5 @@ def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any, eps: floa
     x = input.to(float32) if input.dtype is float16 else input  # squares of half precision overflow
     eps = finfo(x.dtype).eps if eps is None else eps
     result = x * (x.square().mean(list(range(-len(shape), 0)), keepdim=True) + eps).rsqrt()
-    return (result if weight is None else result * weight).to(input.dtype)
+    result = (result if weight is None else result * weight).to(input.dtype)
+    return result if suggests_channels_last(input) else result.contiguous()

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from internals._generated import ops
+from internals.aten.dtype_checks import not_implemented
 from internals.aten.native.memory_format import empty_as, suggests_channels_last
 from internals.aten.native.windows import pad_spatial, unfold_windows
 from internals.core import dtype as dt
@@ -240,13 +241,18 @@ def max_pool2d_arguments(
 def avg_pool2d_arguments(
     t: Any, kernel: Any, stride: Any, padding: Any, ceil_mode: bool, divisor_override: int | None
 ) -> tuple[list[int], list[int], list[int], tuple[int, ...]]:
-    """Pairs for all three, and the size of the result's plane. Raises RuntimeError for sizes that do not fit."""
+    """Pairs for all three, and the size of the result's plane.
+
+    Raises RuntimeError for sizes that do not fit, NotImplementedError for complex numbers.
+    """
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
     kernel, stride, padding, dilation = pool_arguments("avg_pool2d", kernel, stride, padding, [1])
     if t.dim() not in (3, 4):
         raise IndexError(f"Dimension out of range (expected to be in range of [{-t.dim()}, {t.dim() - 1}], but got -3)")
     check_image(t)
+    if t.dtype.is_complex:
+        raise not_implemented("avg_pool2d", t.dtype)
     return kernel, stride, padding, _output_size(t.shape[-3:], kernel, stride, padding, dilation, ceil_mode)
 
 
@@ -260,7 +266,7 @@ def check_adaptive_avg_pool2d(t: Any, output_size: Sequence[int]) -> None:
     if t.dim() not in (3, 4):
         raise RuntimeError(f"adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got {list(t.shape)}")
     if not t.dtype.is_floating_point:
-        raise NotImplementedError(f"\"adaptive_avg_pool2d\" not implemented for '{SCALAR_TYPE_NAME[t.dtype]}'")
+        raise not_implemented("adaptive_avg_pool2d", t.dtype)
 
 
 def lowest_of(d: dt.dtype) -> Any:

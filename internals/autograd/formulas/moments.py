@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from math import inf, nan, prod
 from typing import Any
 
+from internals.aten.native.moments import number_of
+
 from .reductions import mean_backward, unsqueeze_multiple
 
 Dim = Sequence[int] | None
@@ -23,13 +25,13 @@ def var_backward(grad: Any, self: Any, dim: Dim, correction: Any, keepdim: bool)
     """2 grad (x - mean) / (n - correction). Without degrees of freedom it is infinite, or NaN where x is the mean."""
     if not dim or not self.dim():
         distance = self - self.mean()
-        freedom = self.numel() - (1 if correction is None else correction)
+        freedom = self.numel() - number_of(correction)
         if freedom <= 0:
             return (grad * inf).expand(self.shape).masked_fill(distance == 0, nan)
         return grad * (2 / freedom) * distance
     if not keepdim:
         grad = unsqueeze_multiple(grad, dim, self.dim())
-    freedom = prod([self.shape[d] for d in dim]) - (1 if correction is None else correction)
+    freedom = prod([self.shape[d] for d in dim]) - number_of(correction)
     return grad * (2 / freedom if freedom else inf) * (self - self.mean(dim, True))
 
 

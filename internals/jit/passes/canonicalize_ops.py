@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from internals.core.dtype import dtype as DType
     from internals.jit.ir import Block, Graph, Node, Value
 
-WITH_A_TENSOR = ("aten::add.Tensor", "aten::sub.Tensor", "aten::mul.Tensor", "aten::div.Tensor", "aten::floor_divide")
+WITH_A_TENSOR = (
+    "aten::add.Tensor", "aten::sub.Tensor", "aten::mul.Tensor", "aten::div.Tensor", "aten::div.Tensor_mode", "aten::floor_divide"
+)  # fmt: skip
 
 
 @graph_pass("operators in one form")
