@@ -36,6 +36,7 @@ ELEMENTWISE = cases("""
     F.binary_cross_entropy_with_logits(x(2, 3) * 30, x.uniform(2, 3), pos_weight=x.uniform(3).detach()R)
     F.kl_div(x(2, 3), x.uniform(2, 3)R)
     F.kl_div(x(2, 3), x(2, 3), log_target=TrueR)
+    F.kl_div(x(2, 2), x.of([[0.0, 0.5], [0.25, 0.0]])R)
 """)
 
 CLASSES = cases("""
