@@ -59,12 +59,12 @@ from internals._tensor import Tensor
 
 if TYPE_CHECKING:
     from internals import accelerator, autograd, cuda, export, fft, func, jit, library, linalg, models, nn, optim, profiler
-    from internals import source_map, special
+    from internals import signal, source_map, special
 
 __version__ = "0.1.0"
 _SUBPACKAGES = (
     "accelerator", "autograd", "cuda", "export", "fft", "func", "jit", "library", "linalg", "models", "nn", "optim", "profiler",
-    "return_types", "serialization", "source_map", "special", "utils",
+    "return_types", "serialization", "signal", "source_map", "special", "utils",
 )  # fmt: skip
 ops = _Ops()
 

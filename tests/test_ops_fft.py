@@ -107,6 +107,33 @@ T.istft(x(6, 5, dtype="complex64"), 6, 3, window=T.ones(6), return_complex=True,
 """
 
 
+WINDOWS = """
+[W.hann(M, sym=s) for M in (0, 1, 2, 5) for s in (True, False)], [W.hamming(M, sym=s) for M in (1, 6) for s in (True, False)]
+[W.blackman(M, sym=s) for M in (0, 1, 7) for s in (True, False)], [W.nuttall(5, sym=s) for s in (True, False)]
+[W.bartlett(M, sym=s) for M in (0, 1, 2, 8) for s in (True, False)], W.general_hamming(6, alpha=0.7)
+[W.cosine(M, sym=s) for M in (0, 1, 2, 5) for s in (True, False)], W.general_cosine(4, a=(0.5, 0.3, 0.2), dtype=T.float64)
+[W.gaussian(M, std=2.5, sym=s) for M in (0, 1, 2, 5) for s in (True, False)]
+[W.exponential(M, tau=3.0, sym=s) for M in (0, 1, 2, 5) for s in (True, False)], W.exponential(5, center=1.0, sym=False)
+[W.kaiser(M, beta=4.0, sym=s) for M in (0, 1, 2, 9) for s in (True, False)], W.kaiser(5, beta=0)
+W.hann(5, requires_grad=True).requires_grad
+W.hann(-1)
+W.blackman(-1)
+W.cosine(4, dtype=T.float16)
+W.gaussian(4, std=0)
+W.exponential(4, tau=0)
+W.exponential(4, center=1)
+W.kaiser(4, beta=-1)
+W.general_cosine(4, a=[])
+W.general_cosine(4, a=0.5)
+"""
+
+
+@pytest.mark.parametrize("text", cases(WINDOWS))
+def test_windows_like_pytorch(text: str) -> None:
+    case = eval(f"lambda T, W: ({text})")
+    check(lambda T, x: case(T, T.signal.windows))
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("text", cases(TABLE))
 def test_like_pytorch(text: str) -> None:
@@ -216,6 +243,14 @@ def test_gradients_of_pieces() -> None:
     assert gradcheck(lambda t, w: torch.stft(t, 4, 2, window=w, return_complex=True), (x, window))
     z = torch.randn(3, 5, dtype=torch.complex128, requires_grad=True)
     assert gradcheck(lambda t, w: torch.istft(t, 4, 2, window=w), (z, window))
+
+
+@pytest.mark.parametrize("name", ["bartlett", "blackman", "cosine", "hamming", "hann", "nuttall"])
+def test_windows_are_those_of_scipy(name: str) -> None:
+    theirs = getattr(pytest.importorskip("scipy.signal.windows"), name)
+    for sym in (True, False):
+        found = getattr(torch.signal.windows, name)(9, sym=sym, dtype=torch.float64)
+        np.testing.assert_allclose(to_numpy(found), theirs(9, sym=sym), atol=1e-12)
 
 
 # In the JIT
