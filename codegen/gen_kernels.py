@@ -62,12 +62,18 @@ def write_kernels(functions: list[NativeFunction], entries: dict[str, Derivative
     return KERNELS_HEAD + "".join(body)
 
 
+def _records_nothing(f: NativeFunction, entries: dict[str, Derivative]) -> bool:
+    """Whether this out= twin is of a function of tensors without a derivative, as `gt` is: its `out` may be anything's."""
+    d = entries.get(f.base.schema.full_name) if f.base is not None else None
+    return d is not None and not d.formulas and any(a.type.base == "Tensor" and not a.is_write for a in f.schema.arguments)
+
+
 def autograd_kernel(f: NativeFunction, entries: dict[str, Derivative]) -> str | None:
     """The target of the Autograd key for `f`, None where nothing is to be recorded."""
     if f.schema.name in MANUAL and (f.schema.is_inplace or f.schema.name in ("copy_", "resize_", "set_")):
         return f"autograd.manual.{f.schema.name}"
     if f.schema.is_out and not f.is_composite:
-        return "autograd.manual.out_variant"
+        return None if _records_nothing(f, entries) else "autograd.manual.out_variant"
     d = derivative_of(f, entries)
     if d is None or not (d.formulas or f.schema.is_inplace):
         return None

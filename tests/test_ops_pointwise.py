@@ -173,9 +173,24 @@ def test_no_derivative(function: str) -> None:
     check(expression(f"T.{function}(x.of([2.0]).requires_grad_(), x.of([3.0])).backward()"))
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["gt(a, 1, out=T.ones(1).bool())", "argmax(a, out=T.tensor(0))", "searchsorted(a, a, out=T.ones(1).long())",
+     "signbit(a, out=T.ones(1).bool())", "special.bessel_j0(a, out=T.ones(1))", "sign(a, out=T.ones(1))",
+     "special.bessel_j0(T.ones(1), out=a)"],
+)  # fmt: skip
+def test_out_where_nothing_is_recorded(text: str) -> None:
+    check(lambda T, x: eval(f"T.{text}", {"T": T, "a": x.of([2.0]).requires_grad_()}).requires_grad)
+
+
 @pytest.mark.parametrize("text", ["heaviside(a, a)", "gcd(a.long(), a.long())", "special.bessel_j0(a)", "isposinf(a)"])
 def test_what_requires_grad(text: str) -> None:
     check(lambda T, x: eval(f"T.{text}", {"T": T, "a": x.of([2.0]).requires_grad_()}).requires_grad)
+
+
+def test_what_makes_tensors_does_not_fill_one_that_requires_grad() -> None:
+    with pytest.raises(RuntimeError, match="support automatic differentiation"):
+        internals.zeros(2, out=internals.ones(2, requires_grad=True))
 
 
 def test_gradient_of_logit_of_nan() -> None:

@@ -410,7 +410,7 @@ def linspace_Tensor_Tensor(start, end, steps, dtype, layout, device, pin_memory,
         return linspace_Tensor_Tensor_op(start, end, steps, dtype, layout, device, pin_memory)
     return _table[start._geometry.keys | end._geometry.keys](start, end, steps, dtype, layout, device, pin_memory)
 
-linspace_Tensor_Tensor_out_op = define('linspace.Tensor_Tensor_out(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.linspace_Tensor_Tensor_out', Autograd='autograd.manual.out_variant')
+linspace_Tensor_Tensor_out_op = define('linspace.Tensor_Tensor_out(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.linspace_Tensor_Tensor_out')
 def linspace_Tensor_Tensor_out(start, end, steps, dtype, layout, device, pin_memory, out, _table=linspace_Tensor_Tensor_out_op.table):
     if hot.off:
         return linspace_Tensor_Tensor_out_op(start, end, steps, dtype, layout, device, pin_memory, out)
@@ -422,7 +422,7 @@ def linspace_Tensor_Scalar(start, end, steps, dtype, layout, device, pin_memory,
         return linspace_Tensor_Scalar_op(start, end, steps, dtype, layout, device, pin_memory)
     return _table[start._geometry.keys](start, end, steps, dtype, layout, device, pin_memory)
 
-linspace_Tensor_Scalar_out_op = define('linspace.Tensor_Scalar_out(Tensor start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.linspace_Tensor_Scalar_out', Autograd='autograd.manual.out_variant')
+linspace_Tensor_Scalar_out_op = define('linspace.Tensor_Scalar_out(Tensor start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.linspace_Tensor_Scalar_out')
 def linspace_Tensor_Scalar_out(start, end, steps, dtype, layout, device, pin_memory, out, _table=linspace_Tensor_Scalar_out_op.table):
     if hot.off:
         return linspace_Tensor_Scalar_out_op(start, end, steps, dtype, layout, device, pin_memory, out)
@@ -434,7 +434,7 @@ def linspace_Scalar_Tensor(start, end, steps, dtype, layout, device, pin_memory,
         return linspace_Scalar_Tensor_op(start, end, steps, dtype, layout, device, pin_memory)
     return _table[end._geometry.keys](start, end, steps, dtype, layout, device, pin_memory)
 
-linspace_Scalar_Tensor_out_op = define('linspace.Scalar_Tensor_out(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.linspace_Scalar_Tensor_out', Autograd='autograd.manual.out_variant')
+linspace_Scalar_Tensor_out_op = define('linspace.Scalar_Tensor_out(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.linspace_Scalar_Tensor_out')
 def linspace_Scalar_Tensor_out(start, end, steps, dtype, layout, device, pin_memory, out, _table=linspace_Scalar_Tensor_out_op.table):
     if hot.off:
         return linspace_Scalar_Tensor_out_op(start, end, steps, dtype, layout, device, pin_memory, out)
@@ -458,7 +458,7 @@ def logspace_Tensor_Tensor(start, end, steps, base, dtype, layout, device, pin_m
         return logspace_Tensor_Tensor_op(start, end, steps, base, dtype, layout, device, pin_memory)
     return _table[start._geometry.keys | end._geometry.keys](start, end, steps, base, dtype, layout, device, pin_memory)
 
-logspace_Tensor_Tensor_out_op = define('logspace.Tensor_Tensor_out(Tensor start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.logspace_Tensor_Tensor_out', Autograd='autograd.manual.out_variant')
+logspace_Tensor_Tensor_out_op = define('logspace.Tensor_Tensor_out(Tensor start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.logspace_Tensor_Tensor_out')
 def logspace_Tensor_Tensor_out(start, end, steps, base, dtype, layout, device, pin_memory, out, _table=logspace_Tensor_Tensor_out_op.table):
     if hot.off:
         return logspace_Tensor_Tensor_out_op(start, end, steps, base, dtype, layout, device, pin_memory, out)
@@ -470,7 +470,7 @@ def logspace_Tensor_Scalar(start, end, steps, base, dtype, layout, device, pin_m
         return logspace_Tensor_Scalar_op(start, end, steps, base, dtype, layout, device, pin_memory)
     return _table[start._geometry.keys](start, end, steps, base, dtype, layout, device, pin_memory)
 
-logspace_Tensor_Scalar_out_op = define('logspace.Tensor_Scalar_out(Tensor start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.logspace_Tensor_Scalar_out', Autograd='autograd.manual.out_variant')
+logspace_Tensor_Scalar_out_op = define('logspace.Tensor_Scalar_out(Tensor start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.logspace_Tensor_Scalar_out')
 def logspace_Tensor_Scalar_out(start, end, steps, base, dtype, layout, device, pin_memory, out, _table=logspace_Tensor_Scalar_out_op.table):
     if hot.off:
         return logspace_Tensor_Scalar_out_op(start, end, steps, base, dtype, layout, device, pin_memory, out)
@@ -482,7 +482,7 @@ def logspace_Scalar_Tensor(start, end, steps, base, dtype, layout, device, pin_m
         return logspace_Scalar_Tensor_op(start, end, steps, base, dtype, layout, device, pin_memory)
     return _table[end._geometry.keys](start, end, steps, base, dtype, layout, device, pin_memory)
 
-logspace_Scalar_Tensor_out_op = define('logspace.Scalar_Tensor_out(Scalar start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.logspace_Scalar_Tensor_out', Autograd='autograd.manual.out_variant')
+logspace_Scalar_Tensor_out_op = define('logspace.Scalar_Tensor_out(Scalar start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.logspace_Scalar_Tensor_out')
 def logspace_Scalar_Tensor_out(start, end, steps, base, dtype, layout, device, pin_memory, out, _table=logspace_Scalar_Tensor_out_op.table):
     if hot.off:
         return logspace_Scalar_Tensor_out_op(start, end, steps, base, dtype, layout, device, pin_memory, out)
@@ -1082,7 +1082,7 @@ def nonzero(self, _table=nonzero_op.table):
         return nonzero_op(self)
     return _table[self._geometry.keys](self)
 
-nonzero_out_op = define('nonzero.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.nonzero_out', CUDA='_generated.cuda_variants.nonzero_out', Autograd='autograd.manual.out_variant')
+nonzero_out_op = define('nonzero.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.nonzero_out', CUDA='_generated.cuda_variants.nonzero_out')
 def nonzero_out(self, out, _table=nonzero_out_op.table):
     if hot.off:
         return nonzero_out_op(self, out)
@@ -1094,7 +1094,7 @@ def nonzero_static(self, size, fill_value, _table=nonzero_static_op.table):
         return nonzero_static_op(self, size, fill_value)
     return _table[self._geometry.keys](self, size, fill_value)
 
-nonzero_static_out_op = define('nonzero_static.out(Tensor self, *, int size, int fill_value=-1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.nonzero_static_out', Autograd='autograd.manual.out_variant')
+nonzero_static_out_op = define('nonzero_static.out(Tensor self, *, int size, int fill_value=-1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.nonzero_static_out')
 def nonzero_static_out(self, size, fill_value, out, _table=nonzero_static_out_op.table):
     if hot.off:
         return nonzero_static_out_op(self, size, fill_value, out)
@@ -4802,7 +4802,7 @@ def searchsorted_Tensor(sorted_sequence, self, out_int32, right, side, sorter, _
         return searchsorted_Tensor_op(sorted_sequence, self, out_int32, right, side, sorter)
     return _table[sorted_sequence._geometry.keys | self._geometry.keys | (0 if sorter is None else sorter._geometry.keys)](sorted_sequence, self, out_int32, right, side, sorter)
 
-searchsorted_Tensor_out_op = define('searchsorted.Tensor_out(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.searchsorted_Tensor_out', Autograd='autograd.manual.out_variant')
+searchsorted_Tensor_out_op = define('searchsorted.Tensor_out(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.searchsorted_Tensor_out')
 def searchsorted_Tensor_out(sorted_sequence, self, out_int32, right, side, sorter, out, _table=searchsorted_Tensor_out_op.table):
     if hot.off:
         return searchsorted_Tensor_out_op(sorted_sequence, self, out_int32, right, side, sorter, out)
@@ -4814,7 +4814,7 @@ def searchsorted_Scalar(sorted_sequence, self, out_int32, right, side, sorter, _
         return searchsorted_Scalar_op(sorted_sequence, self, out_int32, right, side, sorter)
     return _table[sorted_sequence._geometry.keys | (0 if sorter is None else sorter._geometry.keys)](sorted_sequence, self, out_int32, right, side, sorter)
 
-searchsorted_Scalar_out_op = define('searchsorted.Scalar_out(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.searchsorted_Scalar_out', Autograd='autograd.manual.out_variant')
+searchsorted_Scalar_out_op = define('searchsorted.Scalar_out(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.searchsorted_Scalar_out')
 def searchsorted_Scalar_out(sorted_sequence, self, out_int32, right, side, sorter, out, _table=searchsorted_Scalar_out_op.table):
     if hot.off:
         return searchsorted_Scalar_out_op(sorted_sequence, self, out_int32, right, side, sorter, out)
@@ -4826,7 +4826,7 @@ def bucketize_Tensor(self, boundaries, out_int32, right, _table=bucketize_Tensor
         return bucketize_Tensor_op(self, boundaries, out_int32, right)
     return _table[self._geometry.keys | boundaries._geometry.keys](self, boundaries, out_int32, right)
 
-bucketize_Tensor_out_op = define('bucketize.Tensor_out(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bucketize_Tensor_out', Autograd='autograd.manual.out_variant')
+bucketize_Tensor_out_op = define('bucketize.Tensor_out(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bucketize_Tensor_out')
 def bucketize_Tensor_out(self, boundaries, out_int32, right, out, _table=bucketize_Tensor_out_op.table):
     if hot.off:
         return bucketize_Tensor_out_op(self, boundaries, out_int32, right, out)
@@ -4838,7 +4838,7 @@ def bucketize_Scalar(self, boundaries, out_int32, right, _table=bucketize_Scalar
         return bucketize_Scalar_op(self, boundaries, out_int32, right)
     return _table[boundaries._geometry.keys](self, boundaries, out_int32, right)
 
-bucketize_Scalar_out_op = define('bucketize.Scalar_out(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bucketize_Scalar_out', Autograd='autograd.manual.out_variant')
+bucketize_Scalar_out_op = define('bucketize.Scalar_out(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bucketize_Scalar_out')
 def bucketize_Scalar_out(self, boundaries, out_int32, right, out, _table=bucketize_Scalar_out_op.table):
     if hot.off:
         return bucketize_Scalar_out_op(self, boundaries, out_int32, right, out)
@@ -5876,7 +5876,7 @@ def logical_and_(self, other, _table=logical_and__op.table):
         return logical_and__op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-logical_and_out_op = define('logical_and.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.logical_and_out', CUDA='_generated.variants.logical_and_out', Autograd='autograd.manual.out_variant')
+logical_and_out_op = define('logical_and.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.logical_and_out', CUDA='_generated.variants.logical_and_out')
 def logical_and_out(self, other, out, _table=logical_and_out_op.table):
     if hot.off:
         return logical_and_out_op(self, other, out)
@@ -5894,7 +5894,7 @@ def logical_or_(self, other, _table=logical_or__op.table):
         return logical_or__op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-logical_or_out_op = define('logical_or.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.logical_or_out', CUDA='_generated.variants.logical_or_out', Autograd='autograd.manual.out_variant')
+logical_or_out_op = define('logical_or.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.logical_or_out', CUDA='_generated.variants.logical_or_out')
 def logical_or_out(self, other, out, _table=logical_or_out_op.table):
     if hot.off:
         return logical_or_out_op(self, other, out)
@@ -5912,7 +5912,7 @@ def logical_xor_(self, other, _table=logical_xor__op.table):
         return logical_xor__op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-logical_xor_out_op = define('logical_xor.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.logical_xor_out', CUDA='_generated.variants.logical_xor_out', Autograd='autograd.manual.out_variant')
+logical_xor_out_op = define('logical_xor.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.logical_xor_out', CUDA='_generated.variants.logical_xor_out')
 def logical_xor_out(self, other, out, _table=logical_xor_out_op.table):
     if hot.off:
         return logical_xor_out_op(self, other, out)
@@ -5930,7 +5930,7 @@ def eq__Scalar(self, other, _table=eq__Scalar_op.table):
         return eq__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-eq_Scalar_out_op = define('eq.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.eq_Scalar_out', CUDA='_generated.variants.eq_Scalar_out', Autograd='autograd.manual.out_variant')
+eq_Scalar_out_op = define('eq.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.eq_Scalar_out', CUDA='_generated.variants.eq_Scalar_out')
 def eq_Scalar_out(self, other, out, _table=eq_Scalar_out_op.table):
     if hot.off:
         return eq_Scalar_out_op(self, other, out)
@@ -5948,7 +5948,7 @@ def eq__Tensor(self, other, _table=eq__Tensor_op.table):
         return eq__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-eq_Tensor_out_op = define('eq.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.eq_Tensor_out', CUDA='_generated.variants.eq_Tensor_out', Autograd='autograd.manual.out_variant')
+eq_Tensor_out_op = define('eq.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.eq_Tensor_out', CUDA='_generated.variants.eq_Tensor_out')
 def eq_Tensor_out(self, other, out, _table=eq_Tensor_out_op.table):
     if hot.off:
         return eq_Tensor_out_op(self, other, out)
@@ -5966,7 +5966,7 @@ def ne__Scalar(self, other, _table=ne__Scalar_op.table):
         return ne__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-ne_Scalar_out_op = define('ne.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.ne_Scalar_out', CUDA='_generated.variants.ne_Scalar_out', Autograd='autograd.manual.out_variant')
+ne_Scalar_out_op = define('ne.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.ne_Scalar_out', CUDA='_generated.variants.ne_Scalar_out')
 def ne_Scalar_out(self, other, out, _table=ne_Scalar_out_op.table):
     if hot.off:
         return ne_Scalar_out_op(self, other, out)
@@ -5984,7 +5984,7 @@ def ne__Tensor(self, other, _table=ne__Tensor_op.table):
         return ne__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-ne_Tensor_out_op = define('ne.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.ne_Tensor_out', CUDA='_generated.variants.ne_Tensor_out', Autograd='autograd.manual.out_variant')
+ne_Tensor_out_op = define('ne.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.ne_Tensor_out', CUDA='_generated.variants.ne_Tensor_out')
 def ne_Tensor_out(self, other, out, _table=ne_Tensor_out_op.table):
     if hot.off:
         return ne_Tensor_out_op(self, other, out)
@@ -6002,7 +6002,7 @@ def lt__Scalar(self, other, _table=lt__Scalar_op.table):
         return lt__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-lt_Scalar_out_op = define('lt.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.lt_Scalar_out', CUDA='_generated.variants.lt_Scalar_out', Autograd='autograd.manual.out_variant')
+lt_Scalar_out_op = define('lt.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.lt_Scalar_out', CUDA='_generated.variants.lt_Scalar_out')
 def lt_Scalar_out(self, other, out, _table=lt_Scalar_out_op.table):
     if hot.off:
         return lt_Scalar_out_op(self, other, out)
@@ -6020,7 +6020,7 @@ def lt__Tensor(self, other, _table=lt__Tensor_op.table):
         return lt__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-lt_Tensor_out_op = define('lt.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.lt_Tensor_out', CUDA='_generated.variants.lt_Tensor_out', Autograd='autograd.manual.out_variant')
+lt_Tensor_out_op = define('lt.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.lt_Tensor_out', CUDA='_generated.variants.lt_Tensor_out')
 def lt_Tensor_out(self, other, out, _table=lt_Tensor_out_op.table):
     if hot.off:
         return lt_Tensor_out_op(self, other, out)
@@ -6038,7 +6038,7 @@ def le__Scalar(self, other, _table=le__Scalar_op.table):
         return le__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-le_Scalar_out_op = define('le.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.le_Scalar_out', CUDA='_generated.variants.le_Scalar_out', Autograd='autograd.manual.out_variant')
+le_Scalar_out_op = define('le.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.le_Scalar_out', CUDA='_generated.variants.le_Scalar_out')
 def le_Scalar_out(self, other, out, _table=le_Scalar_out_op.table):
     if hot.off:
         return le_Scalar_out_op(self, other, out)
@@ -6056,7 +6056,7 @@ def le__Tensor(self, other, _table=le__Tensor_op.table):
         return le__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-le_Tensor_out_op = define('le.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.le_Tensor_out', CUDA='_generated.variants.le_Tensor_out', Autograd='autograd.manual.out_variant')
+le_Tensor_out_op = define('le.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.le_Tensor_out', CUDA='_generated.variants.le_Tensor_out')
 def le_Tensor_out(self, other, out, _table=le_Tensor_out_op.table):
     if hot.off:
         return le_Tensor_out_op(self, other, out)
@@ -6074,7 +6074,7 @@ def gt__Scalar(self, other, _table=gt__Scalar_op.table):
         return gt__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-gt_Scalar_out_op = define('gt.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.gt_Scalar_out', CUDA='_generated.variants.gt_Scalar_out', Autograd='autograd.manual.out_variant')
+gt_Scalar_out_op = define('gt.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.gt_Scalar_out', CUDA='_generated.variants.gt_Scalar_out')
 def gt_Scalar_out(self, other, out, _table=gt_Scalar_out_op.table):
     if hot.off:
         return gt_Scalar_out_op(self, other, out)
@@ -6092,7 +6092,7 @@ def gt__Tensor(self, other, _table=gt__Tensor_op.table):
         return gt__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-gt_Tensor_out_op = define('gt.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.gt_Tensor_out', CUDA='_generated.variants.gt_Tensor_out', Autograd='autograd.manual.out_variant')
+gt_Tensor_out_op = define('gt.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.gt_Tensor_out', CUDA='_generated.variants.gt_Tensor_out')
 def gt_Tensor_out(self, other, out, _table=gt_Tensor_out_op.table):
     if hot.off:
         return gt_Tensor_out_op(self, other, out)
@@ -6110,7 +6110,7 @@ def ge__Scalar(self, other, _table=ge__Scalar_op.table):
         return ge__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-ge_Scalar_out_op = define('ge.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.ge_Scalar_out', CUDA='_generated.variants.ge_Scalar_out', Autograd='autograd.manual.out_variant')
+ge_Scalar_out_op = define('ge.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.ge_Scalar_out', CUDA='_generated.variants.ge_Scalar_out')
 def ge_Scalar_out(self, other, out, _table=ge_Scalar_out_op.table):
     if hot.off:
         return ge_Scalar_out_op(self, other, out)
@@ -6128,7 +6128,7 @@ def ge__Tensor(self, other, _table=ge__Tensor_op.table):
         return ge__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-ge_Tensor_out_op = define('ge.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.ge_Tensor_out', CUDA='_generated.variants.ge_Tensor_out', Autograd='autograd.manual.out_variant')
+ge_Tensor_out_op = define('ge.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.ge_Tensor_out', CUDA='_generated.variants.ge_Tensor_out')
 def ge_Tensor_out(self, other, out, _table=ge_Tensor_out_op.table):
     if hot.off:
         return ge_Tensor_out_op(self, other, out)
@@ -6332,7 +6332,7 @@ def isin_Tensor_Tensor(elements, test_elements, assume_unique, invert, _table=is
         return isin_Tensor_Tensor_op(elements, test_elements, assume_unique, invert)
     return _table[elements._geometry.keys | test_elements._geometry.keys](elements, test_elements, assume_unique, invert)
 
-isin_Tensor_Tensor_out_op = define('isin.Tensor_Tensor_out(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.isin_Tensor_Tensor_out', Autograd='autograd.manual.out_variant')
+isin_Tensor_Tensor_out_op = define('isin.Tensor_Tensor_out(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.isin_Tensor_Tensor_out')
 def isin_Tensor_Tensor_out(elements, test_elements, assume_unique, invert, out, _table=isin_Tensor_Tensor_out_op.table):
     if hot.off:
         return isin_Tensor_Tensor_out_op(elements, test_elements, assume_unique, invert, out)
@@ -6344,7 +6344,7 @@ def isin_Tensor_Scalar(elements, test_element, assume_unique, invert, _table=isi
         return isin_Tensor_Scalar_op(elements, test_element, assume_unique, invert)
     return _table[elements._geometry.keys](elements, test_element, assume_unique, invert)
 
-isin_Tensor_Scalar_out_op = define('isin.Tensor_Scalar_out(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.isin_Tensor_Scalar_out', Autograd='autograd.manual.out_variant')
+isin_Tensor_Scalar_out_op = define('isin.Tensor_Scalar_out(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.isin_Tensor_Scalar_out')
 def isin_Tensor_Scalar_out(elements, test_element, assume_unique, invert, out, _table=isin_Tensor_Scalar_out_op.table):
     if hot.off:
         return isin_Tensor_Scalar_out_op(elements, test_element, assume_unique, invert, out)
@@ -6356,7 +6356,7 @@ def isin_Scalar_Tensor(element, test_elements, assume_unique, invert, _table=isi
         return isin_Scalar_Tensor_op(element, test_elements, assume_unique, invert)
     return _table[test_elements._geometry.keys](element, test_elements, assume_unique, invert)
 
-isin_Scalar_Tensor_out_op = define('isin.Scalar_Tensor_out(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.isin_Scalar_Tensor_out', Autograd='autograd.manual.out_variant')
+isin_Scalar_Tensor_out_op = define('isin.Scalar_Tensor_out(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.isin_Scalar_Tensor_out')
 def isin_Scalar_Tensor_out(element, test_elements, assume_unique, invert, out, _table=isin_Scalar_Tensor_out_op.table):
     if hot.off:
         return isin_Scalar_Tensor_out_op(element, test_elements, assume_unique, invert, out)
@@ -6482,7 +6482,7 @@ def bitwise_not_(self, _table=bitwise_not__op.table):
         return bitwise_not__op(self)
     return _table[self._geometry.keys](self)
 
-bitwise_not_out_op = define('bitwise_not.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_not_out', CUDA='_generated.variants.bitwise_not_out', Autograd='autograd.manual.out_variant')
+bitwise_not_out_op = define('bitwise_not.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_not_out', CUDA='_generated.variants.bitwise_not_out')
 def bitwise_not_out(self, out, _table=bitwise_not_out_op.table):
     if hot.off:
         return bitwise_not_out_op(self, out)
@@ -6500,7 +6500,7 @@ def bitwise_and__Scalar(self, other, _table=bitwise_and__Scalar_op.table):
         return bitwise_and__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-bitwise_and_Scalar_out_op = define('bitwise_and.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_and_Scalar_out', CUDA='_generated.variants.bitwise_and_Scalar_out', Autograd='autograd.manual.out_variant')
+bitwise_and_Scalar_out_op = define('bitwise_and.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_and_Scalar_out', CUDA='_generated.variants.bitwise_and_Scalar_out')
 def bitwise_and_Scalar_out(self, other, out, _table=bitwise_and_Scalar_out_op.table):
     if hot.off:
         return bitwise_and_Scalar_out_op(self, other, out)
@@ -6524,7 +6524,7 @@ def bitwise_and__Tensor(self, other, _table=bitwise_and__Tensor_op.table):
         return bitwise_and__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-bitwise_and_Tensor_out_op = define('bitwise_and.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_and_Tensor_out', CUDA='_generated.variants.bitwise_and_Tensor_out', Autograd='autograd.manual.out_variant')
+bitwise_and_Tensor_out_op = define('bitwise_and.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_and_Tensor_out', CUDA='_generated.variants.bitwise_and_Tensor_out')
 def bitwise_and_Tensor_out(self, other, out, _table=bitwise_and_Tensor_out_op.table):
     if hot.off:
         return bitwise_and_Tensor_out_op(self, other, out)
@@ -6542,7 +6542,7 @@ def bitwise_or__Scalar(self, other, _table=bitwise_or__Scalar_op.table):
         return bitwise_or__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-bitwise_or_Scalar_out_op = define('bitwise_or.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_or_Scalar_out', CUDA='_generated.variants.bitwise_or_Scalar_out', Autograd='autograd.manual.out_variant')
+bitwise_or_Scalar_out_op = define('bitwise_or.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_or_Scalar_out', CUDA='_generated.variants.bitwise_or_Scalar_out')
 def bitwise_or_Scalar_out(self, other, out, _table=bitwise_or_Scalar_out_op.table):
     if hot.off:
         return bitwise_or_Scalar_out_op(self, other, out)
@@ -6566,7 +6566,7 @@ def bitwise_or__Tensor(self, other, _table=bitwise_or__Tensor_op.table):
         return bitwise_or__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-bitwise_or_Tensor_out_op = define('bitwise_or.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_or_Tensor_out', CUDA='_generated.variants.bitwise_or_Tensor_out', Autograd='autograd.manual.out_variant')
+bitwise_or_Tensor_out_op = define('bitwise_or.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_or_Tensor_out', CUDA='_generated.variants.bitwise_or_Tensor_out')
 def bitwise_or_Tensor_out(self, other, out, _table=bitwise_or_Tensor_out_op.table):
     if hot.off:
         return bitwise_or_Tensor_out_op(self, other, out)
@@ -6584,7 +6584,7 @@ def bitwise_xor__Scalar(self, other, _table=bitwise_xor__Scalar_op.table):
         return bitwise_xor__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-bitwise_xor_Scalar_out_op = define('bitwise_xor.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_xor_Scalar_out', CUDA='_generated.variants.bitwise_xor_Scalar_out', Autograd='autograd.manual.out_variant')
+bitwise_xor_Scalar_out_op = define('bitwise_xor.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_xor_Scalar_out', CUDA='_generated.variants.bitwise_xor_Scalar_out')
 def bitwise_xor_Scalar_out(self, other, out, _table=bitwise_xor_Scalar_out_op.table):
     if hot.off:
         return bitwise_xor_Scalar_out_op(self, other, out)
@@ -6608,7 +6608,7 @@ def bitwise_xor__Tensor(self, other, _table=bitwise_xor__Tensor_op.table):
         return bitwise_xor__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-bitwise_xor_Tensor_out_op = define('bitwise_xor.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_xor_Tensor_out', CUDA='_generated.variants.bitwise_xor_Tensor_out', Autograd='autograd.manual.out_variant')
+bitwise_xor_Tensor_out_op = define('bitwise_xor.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_xor_Tensor_out', CUDA='_generated.variants.bitwise_xor_Tensor_out')
 def bitwise_xor_Tensor_out(self, other, out, _table=bitwise_xor_Tensor_out_op.table):
     if hot.off:
         return bitwise_xor_Tensor_out_op(self, other, out)
@@ -6626,7 +6626,7 @@ def bitwise_left_shift__Tensor(self, other, _table=bitwise_left_shift__Tensor_op
         return bitwise_left_shift__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-bitwise_left_shift_Tensor_out_op = define('bitwise_left_shift.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_left_shift_Tensor_out', Autograd='autograd.manual.out_variant')
+bitwise_left_shift_Tensor_out_op = define('bitwise_left_shift.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_left_shift_Tensor_out')
 def bitwise_left_shift_Tensor_out(self, other, out, _table=bitwise_left_shift_Tensor_out_op.table):
     if hot.off:
         return bitwise_left_shift_Tensor_out_op(self, other, out)
@@ -6644,7 +6644,7 @@ def bitwise_left_shift__Tensor_Scalar(self, other, _table=bitwise_left_shift__Te
         return bitwise_left_shift__Tensor_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-bitwise_left_shift_Tensor_Scalar_out_op = define('bitwise_left_shift.Tensor_Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_left_shift_Tensor_Scalar_out', Autograd='autograd.manual.out_variant')
+bitwise_left_shift_Tensor_Scalar_out_op = define('bitwise_left_shift.Tensor_Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_left_shift_Tensor_Scalar_out')
 def bitwise_left_shift_Tensor_Scalar_out(self, other, out, _table=bitwise_left_shift_Tensor_Scalar_out_op.table):
     if hot.off:
         return bitwise_left_shift_Tensor_Scalar_out_op(self, other, out)
@@ -6656,7 +6656,7 @@ def bitwise_left_shift_Scalar_Tensor(self, other, _table=bitwise_left_shift_Scal
         return bitwise_left_shift_Scalar_Tensor_op(self, other)
     return _table[other._geometry.keys](self, other)
 
-bitwise_left_shift_Scalar_Tensor_out_op = define('bitwise_left_shift.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_left_shift_Scalar_Tensor_out', Autograd='autograd.manual.out_variant')
+bitwise_left_shift_Scalar_Tensor_out_op = define('bitwise_left_shift.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_left_shift_Scalar_Tensor_out')
 def bitwise_left_shift_Scalar_Tensor_out(self, other, out, _table=bitwise_left_shift_Scalar_Tensor_out_op.table):
     if hot.off:
         return bitwise_left_shift_Scalar_Tensor_out_op(self, other, out)
@@ -6674,7 +6674,7 @@ def bitwise_right_shift__Tensor(self, other, _table=bitwise_right_shift__Tensor_
         return bitwise_right_shift__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-bitwise_right_shift_Tensor_out_op = define('bitwise_right_shift.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_right_shift_Tensor_out', Autograd='autograd.manual.out_variant')
+bitwise_right_shift_Tensor_out_op = define('bitwise_right_shift.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_right_shift_Tensor_out')
 def bitwise_right_shift_Tensor_out(self, other, out, _table=bitwise_right_shift_Tensor_out_op.table):
     if hot.off:
         return bitwise_right_shift_Tensor_out_op(self, other, out)
@@ -6692,7 +6692,7 @@ def bitwise_right_shift__Tensor_Scalar(self, other, _table=bitwise_right_shift__
         return bitwise_right_shift__Tensor_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-bitwise_right_shift_Tensor_Scalar_out_op = define('bitwise_right_shift.Tensor_Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_right_shift_Tensor_Scalar_out', Autograd='autograd.manual.out_variant')
+bitwise_right_shift_Tensor_Scalar_out_op = define('bitwise_right_shift.Tensor_Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_right_shift_Tensor_Scalar_out')
 def bitwise_right_shift_Tensor_Scalar_out(self, other, out, _table=bitwise_right_shift_Tensor_Scalar_out_op.table):
     if hot.off:
         return bitwise_right_shift_Tensor_Scalar_out_op(self, other, out)
@@ -6704,7 +6704,7 @@ def bitwise_right_shift_Scalar_Tensor(self, other, _table=bitwise_right_shift_Sc
         return bitwise_right_shift_Scalar_Tensor_op(self, other)
     return _table[other._geometry.keys](self, other)
 
-bitwise_right_shift_Scalar_Tensor_out_op = define('bitwise_right_shift.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_right_shift_Scalar_Tensor_out', Autograd='autograd.manual.out_variant')
+bitwise_right_shift_Scalar_Tensor_out_op = define('bitwise_right_shift.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_right_shift_Scalar_Tensor_out')
 def bitwise_right_shift_Scalar_Tensor_out(self, other, out, _table=bitwise_right_shift_Scalar_Tensor_out_op.table):
     if hot.off:
         return bitwise_right_shift_Scalar_Tensor_out_op(self, other, out)
@@ -6722,7 +6722,7 @@ def gcd_(self, other, _table=gcd__op.table):
         return gcd__op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-gcd_out_op = define('gcd.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.gcd_out', Autograd='autograd.manual.out_variant')
+gcd_out_op = define('gcd.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.gcd_out')
 def gcd_out(self, other, out, _table=gcd_out_op.table):
     if hot.off:
         return gcd_out_op(self, other, out)
@@ -6740,7 +6740,7 @@ def lcm_(self, other, _table=lcm__op.table):
         return lcm__op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-lcm_out_op = define('lcm.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.lcm_out', Autograd='autograd.manual.out_variant')
+lcm_out_op = define('lcm.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.lcm_out')
 def lcm_out(self, other, out, _table=lcm_out_op.table):
     if hot.off:
         return lcm_out_op(self, other, out)
@@ -7394,7 +7394,7 @@ def logical_not_(self, _table=logical_not__op.table):
         return logical_not__op(self)
     return _table[self._geometry.keys](self)
 
-logical_not_out_op = define('logical_not.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.logical_not_out', CUDA='_generated.variants.logical_not_out', Autograd='autograd.manual.out_variant')
+logical_not_out_op = define('logical_not.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.logical_not_out', CUDA='_generated.variants.logical_not_out')
 def logical_not_out(self, out, _table=logical_not_out_op.table):
     if hot.off:
         return logical_not_out_op(self, out)
@@ -7700,7 +7700,7 @@ def signbit(self, _table=signbit_op.table):
         return signbit_op(self)
     return _table[self._geometry.keys](self)
 
-signbit_out_op = define('signbit.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.signbit_out', Autograd='autograd.manual.out_variant')
+signbit_out_op = define('signbit.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.signbit_out')
 def signbit_out(self, out, _table=signbit_out_op.table):
     if hot.off:
         return signbit_out_op(self, out)
@@ -7712,7 +7712,7 @@ def isposinf(self, _table=isposinf_op.table):
         return isposinf_op(self)
     return _table[self._geometry.keys](self)
 
-isposinf_out_op = define('isposinf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.isposinf_out', Autograd='autograd.manual.out_variant')
+isposinf_out_op = define('isposinf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.isposinf_out')
 def isposinf_out(self, out, _table=isposinf_out_op.table):
     if hot.off:
         return isposinf_out_op(self, out)
@@ -7724,7 +7724,7 @@ def isneginf(self, _table=isneginf_op.table):
         return isneginf_op(self)
     return _table[self._geometry.keys](self)
 
-isneginf_out_op = define('isneginf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.isneginf_out', Autograd='autograd.manual.out_variant')
+isneginf_out_op = define('isneginf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.isneginf_out')
 def isneginf_out(self, out, _table=isneginf_out_op.table):
     if hot.off:
         return isneginf_out_op(self, out)
@@ -7976,7 +7976,7 @@ def multinomial(self, num_samples, replacement, generator, _table=multinomial_op
         return multinomial_op(self, num_samples, replacement, generator)
     return _table[self._geometry.keys](self, num_samples, replacement, generator)
 
-multinomial_out_op = define('multinomial.out(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.multinomial_out', CUDA='_generated.cuda_variants.multinomial_out', Autograd='autograd.manual.out_variant')
+multinomial_out_op = define('multinomial.out(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.multinomial_out', CUDA='_generated.cuda_variants.multinomial_out')
 def multinomial_out(self, num_samples, replacement, generator, out, _table=multinomial_out_op.table):
     if hot.off:
         return multinomial_out_op(self, num_samples, replacement, generator, out)
@@ -8522,7 +8522,7 @@ def argmax(self, dim, keepdim, _table=argmax_op.table):
         return argmax_op(self, dim, keepdim)
     return _table[self._geometry.keys](self, dim, keepdim)
 
-argmax_out_op = define('argmax.out(Tensor self, int? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.argmax_out', CUDA='_generated.cuda_variants.argmax_out', Autograd='autograd.manual.out_variant')
+argmax_out_op = define('argmax.out(Tensor self, int? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.argmax_out', CUDA='_generated.cuda_variants.argmax_out')
 def argmax_out(self, dim, keepdim, out, _table=argmax_out_op.table):
     if hot.off:
         return argmax_out_op(self, dim, keepdim, out)
@@ -8534,7 +8534,7 @@ def argmin(self, dim, keepdim, _table=argmin_op.table):
         return argmin_op(self, dim, keepdim)
     return _table[self._geometry.keys](self, dim, keepdim)
 
-argmin_out_op = define('argmin.out(Tensor self, int? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.argmin_out', CUDA='_generated.cuda_variants.argmin_out', Autograd='autograd.manual.out_variant')
+argmin_out_op = define('argmin.out(Tensor self, int? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.argmin_out', CUDA='_generated.cuda_variants.argmin_out')
 def argmin_out(self, dim, keepdim, out, _table=argmin_out_op.table):
     if hot.off:
         return argmin_out_op(self, dim, keepdim, out)
@@ -8546,7 +8546,7 @@ def any_dim(self, dim, keepdim, _table=any_dim_op.table):
         return any_dim_op(self, dim, keepdim)
     return _table[self._geometry.keys](self, dim, keepdim)
 
-any_out_op = define('any.out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.any_out', CUDA='_generated.cuda_variants.any_out', Autograd='autograd.manual.out_variant')
+any_out_op = define('any.out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.any_out', CUDA='_generated.cuda_variants.any_out')
 def any_out(self, dim, keepdim, out, _table=any_out_op.table):
     if hot.off:
         return any_out_op(self, dim, keepdim, out)
@@ -8558,7 +8558,7 @@ def any_dims(self, dim, keepdim, _table=any_dims_op.table):
         return any_dims_op(self, dim, keepdim)
     return _table[self._geometry.keys](self, dim, keepdim)
 
-any_dims_out_op = define('any.dims_out(Tensor self, int[]? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.any_dims_out', CUDA='_generated.cuda_variants.any_dims_out', Autograd='autograd.manual.out_variant')
+any_dims_out_op = define('any.dims_out(Tensor self, int[]? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.any_dims_out', CUDA='_generated.cuda_variants.any_dims_out')
 def any_dims_out(self, dim, keepdim, out, _table=any_dims_out_op.table):
     if hot.off:
         return any_dims_out_op(self, dim, keepdim, out)
@@ -8570,7 +8570,7 @@ def any(self, _table=any_op.table):
         return any_op(self)
     return _table[self._geometry.keys](self)
 
-any_all_out_op = define('any.all_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.any_all_out', CUDA='_generated.cuda_variants.any_all_out', Autograd='autograd.manual.out_variant')
+any_all_out_op = define('any.all_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.any_all_out', CUDA='_generated.cuda_variants.any_all_out')
 def any_all_out(self, out, _table=any_all_out_op.table):
     if hot.off:
         return any_all_out_op(self, out)
@@ -8582,7 +8582,7 @@ def all_dim(self, dim, keepdim, _table=all_dim_op.table):
         return all_dim_op(self, dim, keepdim)
     return _table[self._geometry.keys](self, dim, keepdim)
 
-all_out_op = define('all.out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.all_out', CUDA='_generated.cuda_variants.all_out', Autograd='autograd.manual.out_variant')
+all_out_op = define('all.out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.all_out', CUDA='_generated.cuda_variants.all_out')
 def all_out(self, dim, keepdim, out, _table=all_out_op.table):
     if hot.off:
         return all_out_op(self, dim, keepdim, out)
@@ -8594,7 +8594,7 @@ def all_dims(self, dim, keepdim, _table=all_dims_op.table):
         return all_dims_op(self, dim, keepdim)
     return _table[self._geometry.keys](self, dim, keepdim)
 
-all_dims_out_op = define('all.dims_out(Tensor self, int[]? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.all_dims_out', CUDA='_generated.cuda_variants.all_dims_out', Autograd='autograd.manual.out_variant')
+all_dims_out_op = define('all.dims_out(Tensor self, int[]? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.all_dims_out', CUDA='_generated.cuda_variants.all_dims_out')
 def all_dims_out(self, dim, keepdim, out, _table=all_dims_out_op.table):
     if hot.off:
         return all_dims_out_op(self, dim, keepdim, out)
@@ -8606,7 +8606,7 @@ def all(self, _table=all_op.table):
         return all_op(self)
     return _table[self._geometry.keys](self)
 
-all_all_out_op = define('all.all_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.all_all_out', CUDA='_generated.cuda_variants.all_all_out', Autograd='autograd.manual.out_variant')
+all_all_out_op = define('all.all_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.all_all_out', CUDA='_generated.cuda_variants.all_all_out')
 def all_all_out(self, out, _table=all_all_out_op.table):
     if hot.off:
         return all_all_out_op(self, out)
@@ -8714,7 +8714,7 @@ def count_nonzero_dim_IntList(self, dim, _table=count_nonzero_dim_IntList_op.tab
         return count_nonzero_dim_IntList_op(self, dim)
     return _table[self._geometry.keys](self, dim)
 
-count_nonzero_dim_IntList_out_op = define('count_nonzero.dim_IntList_out(Tensor self, int[] dim, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.count_nonzero_dim_IntList_out', Autograd='autograd.manual.out_variant')
+count_nonzero_dim_IntList_out_op = define('count_nonzero.dim_IntList_out(Tensor self, int[] dim, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.count_nonzero_dim_IntList_out')
 def count_nonzero_dim_IntList_out(self, dim, out, _table=count_nonzero_dim_IntList_out_op.table):
     if hot.off:
         return count_nonzero_dim_IntList_out_op(self, dim, out)
@@ -8726,7 +8726,7 @@ def count_nonzero(self, dim, _table=count_nonzero_op.table):
         return count_nonzero_op(self, dim)
     return _table[self._geometry.keys](self, dim)
 
-count_nonzero_out_op = define('count_nonzero.out(Tensor self, int? dim=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.count_nonzero_out', Autograd='autograd.manual.out_variant')
+count_nonzero_out_op = define('count_nonzero.out(Tensor self, int? dim=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.count_nonzero_out')
 def count_nonzero_out(self, dim, out, _table=count_nonzero_out_op.table):
     if hot.off:
         return count_nonzero_out_op(self, dim, out)
@@ -9260,7 +9260,7 @@ def special_bessel_j0(self, _table=special_bessel_j0_op.table):
         return special_bessel_j0_op(self)
     return _table[self._geometry.keys](self)
 
-special_bessel_j0_out_op = define('special_bessel_j0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_bessel_j0_out', Autograd='autograd.manual.out_variant')
+special_bessel_j0_out_op = define('special_bessel_j0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_bessel_j0_out')
 def special_bessel_j0_out(self, out, _table=special_bessel_j0_out_op.table):
     if hot.off:
         return special_bessel_j0_out_op(self, out)
@@ -9272,7 +9272,7 @@ def special_bessel_j1(self, _table=special_bessel_j1_op.table):
         return special_bessel_j1_op(self)
     return _table[self._geometry.keys](self)
 
-special_bessel_j1_out_op = define('special_bessel_j1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_bessel_j1_out', Autograd='autograd.manual.out_variant')
+special_bessel_j1_out_op = define('special_bessel_j1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_bessel_j1_out')
 def special_bessel_j1_out(self, out, _table=special_bessel_j1_out_op.table):
     if hot.off:
         return special_bessel_j1_out_op(self, out)
@@ -9284,7 +9284,7 @@ def special_bessel_y0(self, _table=special_bessel_y0_op.table):
         return special_bessel_y0_op(self)
     return _table[self._geometry.keys](self)
 
-special_bessel_y0_out_op = define('special_bessel_y0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_bessel_y0_out', Autograd='autograd.manual.out_variant')
+special_bessel_y0_out_op = define('special_bessel_y0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_bessel_y0_out')
 def special_bessel_y0_out(self, out, _table=special_bessel_y0_out_op.table):
     if hot.off:
         return special_bessel_y0_out_op(self, out)
@@ -9296,7 +9296,7 @@ def special_bessel_y1(self, _table=special_bessel_y1_op.table):
         return special_bessel_y1_op(self)
     return _table[self._geometry.keys](self)
 
-special_bessel_y1_out_op = define('special_bessel_y1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_bessel_y1_out', Autograd='autograd.manual.out_variant')
+special_bessel_y1_out_op = define('special_bessel_y1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_bessel_y1_out')
 def special_bessel_y1_out(self, out, _table=special_bessel_y1_out_op.table):
     if hot.off:
         return special_bessel_y1_out_op(self, out)
@@ -9308,7 +9308,7 @@ def special_modified_bessel_i0(self, _table=special_modified_bessel_i0_op.table)
         return special_modified_bessel_i0_op(self)
     return _table[self._geometry.keys](self)
 
-special_modified_bessel_i0_out_op = define('special_modified_bessel_i0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_modified_bessel_i0_out', Autograd='autograd.manual.out_variant')
+special_modified_bessel_i0_out_op = define('special_modified_bessel_i0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_modified_bessel_i0_out')
 def special_modified_bessel_i0_out(self, out, _table=special_modified_bessel_i0_out_op.table):
     if hot.off:
         return special_modified_bessel_i0_out_op(self, out)
@@ -9320,7 +9320,7 @@ def special_modified_bessel_i1(self, _table=special_modified_bessel_i1_op.table)
         return special_modified_bessel_i1_op(self)
     return _table[self._geometry.keys](self)
 
-special_modified_bessel_i1_out_op = define('special_modified_bessel_i1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_modified_bessel_i1_out', Autograd='autograd.manual.out_variant')
+special_modified_bessel_i1_out_op = define('special_modified_bessel_i1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_modified_bessel_i1_out')
 def special_modified_bessel_i1_out(self, out, _table=special_modified_bessel_i1_out_op.table):
     if hot.off:
         return special_modified_bessel_i1_out_op(self, out)
@@ -9332,7 +9332,7 @@ def special_modified_bessel_k0(self, _table=special_modified_bessel_k0_op.table)
         return special_modified_bessel_k0_op(self)
     return _table[self._geometry.keys](self)
 
-special_modified_bessel_k0_out_op = define('special_modified_bessel_k0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_modified_bessel_k0_out', Autograd='autograd.manual.out_variant')
+special_modified_bessel_k0_out_op = define('special_modified_bessel_k0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_modified_bessel_k0_out')
 def special_modified_bessel_k0_out(self, out, _table=special_modified_bessel_k0_out_op.table):
     if hot.off:
         return special_modified_bessel_k0_out_op(self, out)
@@ -9344,7 +9344,7 @@ def special_modified_bessel_k1(self, _table=special_modified_bessel_k1_op.table)
         return special_modified_bessel_k1_op(self)
     return _table[self._geometry.keys](self)
 
-special_modified_bessel_k1_out_op = define('special_modified_bessel_k1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_modified_bessel_k1_out', Autograd='autograd.manual.out_variant')
+special_modified_bessel_k1_out_op = define('special_modified_bessel_k1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_modified_bessel_k1_out')
 def special_modified_bessel_k1_out(self, out, _table=special_modified_bessel_k1_out_op.table):
     if hot.off:
         return special_modified_bessel_k1_out_op(self, out)
@@ -9356,7 +9356,7 @@ def special_scaled_modified_bessel_k0(x, _table=special_scaled_modified_bessel_k
         return special_scaled_modified_bessel_k0_op(x)
     return _table[x._geometry.keys](x)
 
-special_scaled_modified_bessel_k0_out_op = define('special_scaled_modified_bessel_k0.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_scaled_modified_bessel_k0_out', Autograd='autograd.manual.out_variant')
+special_scaled_modified_bessel_k0_out_op = define('special_scaled_modified_bessel_k0.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_scaled_modified_bessel_k0_out')
 def special_scaled_modified_bessel_k0_out(x, out, _table=special_scaled_modified_bessel_k0_out_op.table):
     if hot.off:
         return special_scaled_modified_bessel_k0_out_op(x, out)
@@ -9368,7 +9368,7 @@ def special_scaled_modified_bessel_k1(x, _table=special_scaled_modified_bessel_k
         return special_scaled_modified_bessel_k1_op(x)
     return _table[x._geometry.keys](x)
 
-special_scaled_modified_bessel_k1_out_op = define('special_scaled_modified_bessel_k1.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_scaled_modified_bessel_k1_out', Autograd='autograd.manual.out_variant')
+special_scaled_modified_bessel_k1_out_op = define('special_scaled_modified_bessel_k1.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_scaled_modified_bessel_k1_out')
 def special_scaled_modified_bessel_k1_out(x, out, _table=special_scaled_modified_bessel_k1_out_op.table):
     if hot.off:
         return special_scaled_modified_bessel_k1_out_op(x, out)
@@ -9380,7 +9380,7 @@ def special_spherical_bessel_j0(x, _table=special_spherical_bessel_j0_op.table):
         return special_spherical_bessel_j0_op(x)
     return _table[x._geometry.keys](x)
 
-special_spherical_bessel_j0_out_op = define('special_spherical_bessel_j0.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_spherical_bessel_j0_out', Autograd='autograd.manual.out_variant')
+special_spherical_bessel_j0_out_op = define('special_spherical_bessel_j0.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_spherical_bessel_j0_out')
 def special_spherical_bessel_j0_out(x, out, _table=special_spherical_bessel_j0_out_op.table):
     if hot.off:
         return special_spherical_bessel_j0_out_op(x, out)
@@ -9392,7 +9392,7 @@ def special_airy_ai(x, _table=special_airy_ai_op.table):
         return special_airy_ai_op(x)
     return _table[x._geometry.keys](x)
 
-special_airy_ai_out_op = define('special_airy_ai.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_airy_ai_out', Autograd='autograd.manual.out_variant')
+special_airy_ai_out_op = define('special_airy_ai.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_airy_ai_out')
 def special_airy_ai_out(x, out, _table=special_airy_ai_out_op.table):
     if hot.off:
         return special_airy_ai_out_op(x, out)
@@ -9404,7 +9404,7 @@ def special_chebyshev_polynomial_t(x, n, _table=special_chebyshev_polynomial_t_o
         return special_chebyshev_polynomial_t_op(x, n)
     return _table[x._geometry.keys | n._geometry.keys](x, n)
 
-special_chebyshev_polynomial_t_out_op = define('special_chebyshev_polynomial_t.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_chebyshev_polynomial_t_out', Autograd='autograd.manual.out_variant')
+special_chebyshev_polynomial_t_out_op = define('special_chebyshev_polynomial_t.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_chebyshev_polynomial_t_out')
 def special_chebyshev_polynomial_t_out(x, n, out, _table=special_chebyshev_polynomial_t_out_op.table):
     if hot.off:
         return special_chebyshev_polynomial_t_out_op(x, n, out)
@@ -9416,7 +9416,7 @@ def special_chebyshev_polynomial_t_x_scalar(x, n, _table=special_chebyshev_polyn
         return special_chebyshev_polynomial_t_x_scalar_op(x, n)
     return _table[n._geometry.keys](x, n)
 
-special_chebyshev_polynomial_t_x_scalar_out_op = define('special_chebyshev_polynomial_t.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_chebyshev_polynomial_t_x_scalar_out', Autograd='autograd.manual.out_variant')
+special_chebyshev_polynomial_t_x_scalar_out_op = define('special_chebyshev_polynomial_t.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_chebyshev_polynomial_t_x_scalar_out')
 def special_chebyshev_polynomial_t_x_scalar_out(x, n, out, _table=special_chebyshev_polynomial_t_x_scalar_out_op.table):
     if hot.off:
         return special_chebyshev_polynomial_t_x_scalar_out_op(x, n, out)
@@ -9428,7 +9428,7 @@ def special_chebyshev_polynomial_t_n_scalar(x, n, _table=special_chebyshev_polyn
         return special_chebyshev_polynomial_t_n_scalar_op(x, n)
     return _table[x._geometry.keys](x, n)
 
-special_chebyshev_polynomial_t_n_scalar_out_op = define('special_chebyshev_polynomial_t.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_chebyshev_polynomial_t_n_scalar_out', Autograd='autograd.manual.out_variant')
+special_chebyshev_polynomial_t_n_scalar_out_op = define('special_chebyshev_polynomial_t.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_chebyshev_polynomial_t_n_scalar_out')
 def special_chebyshev_polynomial_t_n_scalar_out(x, n, out, _table=special_chebyshev_polynomial_t_n_scalar_out_op.table):
     if hot.off:
         return special_chebyshev_polynomial_t_n_scalar_out_op(x, n, out)
@@ -9440,7 +9440,7 @@ def special_chebyshev_polynomial_u(x, n, _table=special_chebyshev_polynomial_u_o
         return special_chebyshev_polynomial_u_op(x, n)
     return _table[x._geometry.keys | n._geometry.keys](x, n)
 
-special_chebyshev_polynomial_u_out_op = define('special_chebyshev_polynomial_u.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_chebyshev_polynomial_u_out', Autograd='autograd.manual.out_variant')
+special_chebyshev_polynomial_u_out_op = define('special_chebyshev_polynomial_u.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_chebyshev_polynomial_u_out')
 def special_chebyshev_polynomial_u_out(x, n, out, _table=special_chebyshev_polynomial_u_out_op.table):
     if hot.off:
         return special_chebyshev_polynomial_u_out_op(x, n, out)
@@ -9452,7 +9452,7 @@ def special_chebyshev_polynomial_u_x_scalar(x, n, _table=special_chebyshev_polyn
         return special_chebyshev_polynomial_u_x_scalar_op(x, n)
     return _table[n._geometry.keys](x, n)
 
-special_chebyshev_polynomial_u_x_scalar_out_op = define('special_chebyshev_polynomial_u.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_chebyshev_polynomial_u_x_scalar_out', Autograd='autograd.manual.out_variant')
+special_chebyshev_polynomial_u_x_scalar_out_op = define('special_chebyshev_polynomial_u.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_chebyshev_polynomial_u_x_scalar_out')
 def special_chebyshev_polynomial_u_x_scalar_out(x, n, out, _table=special_chebyshev_polynomial_u_x_scalar_out_op.table):
     if hot.off:
         return special_chebyshev_polynomial_u_x_scalar_out_op(x, n, out)
@@ -9464,7 +9464,7 @@ def special_chebyshev_polynomial_u_n_scalar(x, n, _table=special_chebyshev_polyn
         return special_chebyshev_polynomial_u_n_scalar_op(x, n)
     return _table[x._geometry.keys](x, n)
 
-special_chebyshev_polynomial_u_n_scalar_out_op = define('special_chebyshev_polynomial_u.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_chebyshev_polynomial_u_n_scalar_out', Autograd='autograd.manual.out_variant')
+special_chebyshev_polynomial_u_n_scalar_out_op = define('special_chebyshev_polynomial_u.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_chebyshev_polynomial_u_n_scalar_out')
 def special_chebyshev_polynomial_u_n_scalar_out(x, n, out, _table=special_chebyshev_polynomial_u_n_scalar_out_op.table):
     if hot.off:
         return special_chebyshev_polynomial_u_n_scalar_out_op(x, n, out)
@@ -9476,7 +9476,7 @@ def special_chebyshev_polynomial_v(x, n, _table=special_chebyshev_polynomial_v_o
         return special_chebyshev_polynomial_v_op(x, n)
     return _table[x._geometry.keys | n._geometry.keys](x, n)
 
-special_chebyshev_polynomial_v_out_op = define('special_chebyshev_polynomial_v.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_chebyshev_polynomial_v_out', Autograd='autograd.manual.out_variant')
+special_chebyshev_polynomial_v_out_op = define('special_chebyshev_polynomial_v.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_chebyshev_polynomial_v_out')
 def special_chebyshev_polynomial_v_out(x, n, out, _table=special_chebyshev_polynomial_v_out_op.table):
     if hot.off:
         return special_chebyshev_polynomial_v_out_op(x, n, out)
@@ -9488,7 +9488,7 @@ def special_chebyshev_polynomial_v_x_scalar(x, n, _table=special_chebyshev_polyn
         return special_chebyshev_polynomial_v_x_scalar_op(x, n)
     return _table[n._geometry.keys](x, n)
 
-special_chebyshev_polynomial_v_x_scalar_out_op = define('special_chebyshev_polynomial_v.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_chebyshev_polynomial_v_x_scalar_out', Autograd='autograd.manual.out_variant')
+special_chebyshev_polynomial_v_x_scalar_out_op = define('special_chebyshev_polynomial_v.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_chebyshev_polynomial_v_x_scalar_out')
 def special_chebyshev_polynomial_v_x_scalar_out(x, n, out, _table=special_chebyshev_polynomial_v_x_scalar_out_op.table):
     if hot.off:
         return special_chebyshev_polynomial_v_x_scalar_out_op(x, n, out)
@@ -9500,7 +9500,7 @@ def special_chebyshev_polynomial_v_n_scalar(x, n, _table=special_chebyshev_polyn
         return special_chebyshev_polynomial_v_n_scalar_op(x, n)
     return _table[x._geometry.keys](x, n)
 
-special_chebyshev_polynomial_v_n_scalar_out_op = define('special_chebyshev_polynomial_v.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_chebyshev_polynomial_v_n_scalar_out', Autograd='autograd.manual.out_variant')
+special_chebyshev_polynomial_v_n_scalar_out_op = define('special_chebyshev_polynomial_v.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_chebyshev_polynomial_v_n_scalar_out')
 def special_chebyshev_polynomial_v_n_scalar_out(x, n, out, _table=special_chebyshev_polynomial_v_n_scalar_out_op.table):
     if hot.off:
         return special_chebyshev_polynomial_v_n_scalar_out_op(x, n, out)
@@ -9512,7 +9512,7 @@ def special_chebyshev_polynomial_w(x, n, _table=special_chebyshev_polynomial_w_o
         return special_chebyshev_polynomial_w_op(x, n)
     return _table[x._geometry.keys | n._geometry.keys](x, n)
 
-special_chebyshev_polynomial_w_out_op = define('special_chebyshev_polynomial_w.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_chebyshev_polynomial_w_out', Autograd='autograd.manual.out_variant')
+special_chebyshev_polynomial_w_out_op = define('special_chebyshev_polynomial_w.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_chebyshev_polynomial_w_out')
 def special_chebyshev_polynomial_w_out(x, n, out, _table=special_chebyshev_polynomial_w_out_op.table):
     if hot.off:
         return special_chebyshev_polynomial_w_out_op(x, n, out)
@@ -9524,7 +9524,7 @@ def special_chebyshev_polynomial_w_x_scalar(x, n, _table=special_chebyshev_polyn
         return special_chebyshev_polynomial_w_x_scalar_op(x, n)
     return _table[n._geometry.keys](x, n)
 
-special_chebyshev_polynomial_w_x_scalar_out_op = define('special_chebyshev_polynomial_w.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_chebyshev_polynomial_w_x_scalar_out', Autograd='autograd.manual.out_variant')
+special_chebyshev_polynomial_w_x_scalar_out_op = define('special_chebyshev_polynomial_w.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_chebyshev_polynomial_w_x_scalar_out')
 def special_chebyshev_polynomial_w_x_scalar_out(x, n, out, _table=special_chebyshev_polynomial_w_x_scalar_out_op.table):
     if hot.off:
         return special_chebyshev_polynomial_w_x_scalar_out_op(x, n, out)
@@ -9536,7 +9536,7 @@ def special_chebyshev_polynomial_w_n_scalar(x, n, _table=special_chebyshev_polyn
         return special_chebyshev_polynomial_w_n_scalar_op(x, n)
     return _table[x._geometry.keys](x, n)
 
-special_chebyshev_polynomial_w_n_scalar_out_op = define('special_chebyshev_polynomial_w.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_chebyshev_polynomial_w_n_scalar_out', Autograd='autograd.manual.out_variant')
+special_chebyshev_polynomial_w_n_scalar_out_op = define('special_chebyshev_polynomial_w.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_chebyshev_polynomial_w_n_scalar_out')
 def special_chebyshev_polynomial_w_n_scalar_out(x, n, out, _table=special_chebyshev_polynomial_w_n_scalar_out_op.table):
     if hot.off:
         return special_chebyshev_polynomial_w_n_scalar_out_op(x, n, out)
@@ -9548,7 +9548,7 @@ def special_shifted_chebyshev_polynomial_t(x, n, _table=special_shifted_chebyshe
         return special_shifted_chebyshev_polynomial_t_op(x, n)
     return _table[x._geometry.keys | n._geometry.keys](x, n)
 
-special_shifted_chebyshev_polynomial_t_out_op = define('special_shifted_chebyshev_polynomial_t.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_shifted_chebyshev_polynomial_t_out', Autograd='autograd.manual.out_variant')
+special_shifted_chebyshev_polynomial_t_out_op = define('special_shifted_chebyshev_polynomial_t.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_shifted_chebyshev_polynomial_t_out')
 def special_shifted_chebyshev_polynomial_t_out(x, n, out, _table=special_shifted_chebyshev_polynomial_t_out_op.table):
     if hot.off:
         return special_shifted_chebyshev_polynomial_t_out_op(x, n, out)
@@ -9560,7 +9560,7 @@ def special_shifted_chebyshev_polynomial_t_x_scalar(x, n, _table=special_shifted
         return special_shifted_chebyshev_polynomial_t_x_scalar_op(x, n)
     return _table[n._geometry.keys](x, n)
 
-special_shifted_chebyshev_polynomial_t_x_scalar_out_op = define('special_shifted_chebyshev_polynomial_t.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_shifted_chebyshev_polynomial_t_x_scalar_out', Autograd='autograd.manual.out_variant')
+special_shifted_chebyshev_polynomial_t_x_scalar_out_op = define('special_shifted_chebyshev_polynomial_t.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_shifted_chebyshev_polynomial_t_x_scalar_out')
 def special_shifted_chebyshev_polynomial_t_x_scalar_out(x, n, out, _table=special_shifted_chebyshev_polynomial_t_x_scalar_out_op.table):
     if hot.off:
         return special_shifted_chebyshev_polynomial_t_x_scalar_out_op(x, n, out)
@@ -9572,7 +9572,7 @@ def special_shifted_chebyshev_polynomial_t_n_scalar(x, n, _table=special_shifted
         return special_shifted_chebyshev_polynomial_t_n_scalar_op(x, n)
     return _table[x._geometry.keys](x, n)
 
-special_shifted_chebyshev_polynomial_t_n_scalar_out_op = define('special_shifted_chebyshev_polynomial_t.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_shifted_chebyshev_polynomial_t_n_scalar_out', Autograd='autograd.manual.out_variant')
+special_shifted_chebyshev_polynomial_t_n_scalar_out_op = define('special_shifted_chebyshev_polynomial_t.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_shifted_chebyshev_polynomial_t_n_scalar_out')
 def special_shifted_chebyshev_polynomial_t_n_scalar_out(x, n, out, _table=special_shifted_chebyshev_polynomial_t_n_scalar_out_op.table):
     if hot.off:
         return special_shifted_chebyshev_polynomial_t_n_scalar_out_op(x, n, out)
@@ -9584,7 +9584,7 @@ def special_shifted_chebyshev_polynomial_u(x, n, _table=special_shifted_chebyshe
         return special_shifted_chebyshev_polynomial_u_op(x, n)
     return _table[x._geometry.keys | n._geometry.keys](x, n)
 
-special_shifted_chebyshev_polynomial_u_out_op = define('special_shifted_chebyshev_polynomial_u.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_shifted_chebyshev_polynomial_u_out', Autograd='autograd.manual.out_variant')
+special_shifted_chebyshev_polynomial_u_out_op = define('special_shifted_chebyshev_polynomial_u.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_shifted_chebyshev_polynomial_u_out')
 def special_shifted_chebyshev_polynomial_u_out(x, n, out, _table=special_shifted_chebyshev_polynomial_u_out_op.table):
     if hot.off:
         return special_shifted_chebyshev_polynomial_u_out_op(x, n, out)
@@ -9596,7 +9596,7 @@ def special_shifted_chebyshev_polynomial_u_x_scalar(x, n, _table=special_shifted
         return special_shifted_chebyshev_polynomial_u_x_scalar_op(x, n)
     return _table[n._geometry.keys](x, n)
 
-special_shifted_chebyshev_polynomial_u_x_scalar_out_op = define('special_shifted_chebyshev_polynomial_u.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_shifted_chebyshev_polynomial_u_x_scalar_out', Autograd='autograd.manual.out_variant')
+special_shifted_chebyshev_polynomial_u_x_scalar_out_op = define('special_shifted_chebyshev_polynomial_u.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_shifted_chebyshev_polynomial_u_x_scalar_out')
 def special_shifted_chebyshev_polynomial_u_x_scalar_out(x, n, out, _table=special_shifted_chebyshev_polynomial_u_x_scalar_out_op.table):
     if hot.off:
         return special_shifted_chebyshev_polynomial_u_x_scalar_out_op(x, n, out)
@@ -9608,7 +9608,7 @@ def special_shifted_chebyshev_polynomial_u_n_scalar(x, n, _table=special_shifted
         return special_shifted_chebyshev_polynomial_u_n_scalar_op(x, n)
     return _table[x._geometry.keys](x, n)
 
-special_shifted_chebyshev_polynomial_u_n_scalar_out_op = define('special_shifted_chebyshev_polynomial_u.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_shifted_chebyshev_polynomial_u_n_scalar_out', Autograd='autograd.manual.out_variant')
+special_shifted_chebyshev_polynomial_u_n_scalar_out_op = define('special_shifted_chebyshev_polynomial_u.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_shifted_chebyshev_polynomial_u_n_scalar_out')
 def special_shifted_chebyshev_polynomial_u_n_scalar_out(x, n, out, _table=special_shifted_chebyshev_polynomial_u_n_scalar_out_op.table):
     if hot.off:
         return special_shifted_chebyshev_polynomial_u_n_scalar_out_op(x, n, out)
@@ -9620,7 +9620,7 @@ def special_shifted_chebyshev_polynomial_v(x, n, _table=special_shifted_chebyshe
         return special_shifted_chebyshev_polynomial_v_op(x, n)
     return _table[x._geometry.keys | n._geometry.keys](x, n)
 
-special_shifted_chebyshev_polynomial_v_out_op = define('special_shifted_chebyshev_polynomial_v.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_shifted_chebyshev_polynomial_v_out', Autograd='autograd.manual.out_variant')
+special_shifted_chebyshev_polynomial_v_out_op = define('special_shifted_chebyshev_polynomial_v.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_shifted_chebyshev_polynomial_v_out')
 def special_shifted_chebyshev_polynomial_v_out(x, n, out, _table=special_shifted_chebyshev_polynomial_v_out_op.table):
     if hot.off:
         return special_shifted_chebyshev_polynomial_v_out_op(x, n, out)
@@ -9632,7 +9632,7 @@ def special_shifted_chebyshev_polynomial_v_x_scalar(x, n, _table=special_shifted
         return special_shifted_chebyshev_polynomial_v_x_scalar_op(x, n)
     return _table[n._geometry.keys](x, n)
 
-special_shifted_chebyshev_polynomial_v_x_scalar_out_op = define('special_shifted_chebyshev_polynomial_v.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_shifted_chebyshev_polynomial_v_x_scalar_out', Autograd='autograd.manual.out_variant')
+special_shifted_chebyshev_polynomial_v_x_scalar_out_op = define('special_shifted_chebyshev_polynomial_v.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_shifted_chebyshev_polynomial_v_x_scalar_out')
 def special_shifted_chebyshev_polynomial_v_x_scalar_out(x, n, out, _table=special_shifted_chebyshev_polynomial_v_x_scalar_out_op.table):
     if hot.off:
         return special_shifted_chebyshev_polynomial_v_x_scalar_out_op(x, n, out)
@@ -9644,7 +9644,7 @@ def special_shifted_chebyshev_polynomial_v_n_scalar(x, n, _table=special_shifted
         return special_shifted_chebyshev_polynomial_v_n_scalar_op(x, n)
     return _table[x._geometry.keys](x, n)
 
-special_shifted_chebyshev_polynomial_v_n_scalar_out_op = define('special_shifted_chebyshev_polynomial_v.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_shifted_chebyshev_polynomial_v_n_scalar_out', Autograd='autograd.manual.out_variant')
+special_shifted_chebyshev_polynomial_v_n_scalar_out_op = define('special_shifted_chebyshev_polynomial_v.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_shifted_chebyshev_polynomial_v_n_scalar_out')
 def special_shifted_chebyshev_polynomial_v_n_scalar_out(x, n, out, _table=special_shifted_chebyshev_polynomial_v_n_scalar_out_op.table):
     if hot.off:
         return special_shifted_chebyshev_polynomial_v_n_scalar_out_op(x, n, out)
@@ -9656,7 +9656,7 @@ def special_shifted_chebyshev_polynomial_w(x, n, _table=special_shifted_chebyshe
         return special_shifted_chebyshev_polynomial_w_op(x, n)
     return _table[x._geometry.keys | n._geometry.keys](x, n)
 
-special_shifted_chebyshev_polynomial_w_out_op = define('special_shifted_chebyshev_polynomial_w.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_shifted_chebyshev_polynomial_w_out', Autograd='autograd.manual.out_variant')
+special_shifted_chebyshev_polynomial_w_out_op = define('special_shifted_chebyshev_polynomial_w.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_shifted_chebyshev_polynomial_w_out')
 def special_shifted_chebyshev_polynomial_w_out(x, n, out, _table=special_shifted_chebyshev_polynomial_w_out_op.table):
     if hot.off:
         return special_shifted_chebyshev_polynomial_w_out_op(x, n, out)
@@ -9668,7 +9668,7 @@ def special_shifted_chebyshev_polynomial_w_x_scalar(x, n, _table=special_shifted
         return special_shifted_chebyshev_polynomial_w_x_scalar_op(x, n)
     return _table[n._geometry.keys](x, n)
 
-special_shifted_chebyshev_polynomial_w_x_scalar_out_op = define('special_shifted_chebyshev_polynomial_w.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_shifted_chebyshev_polynomial_w_x_scalar_out', Autograd='autograd.manual.out_variant')
+special_shifted_chebyshev_polynomial_w_x_scalar_out_op = define('special_shifted_chebyshev_polynomial_w.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_shifted_chebyshev_polynomial_w_x_scalar_out')
 def special_shifted_chebyshev_polynomial_w_x_scalar_out(x, n, out, _table=special_shifted_chebyshev_polynomial_w_x_scalar_out_op.table):
     if hot.off:
         return special_shifted_chebyshev_polynomial_w_x_scalar_out_op(x, n, out)
@@ -9680,7 +9680,7 @@ def special_shifted_chebyshev_polynomial_w_n_scalar(x, n, _table=special_shifted
         return special_shifted_chebyshev_polynomial_w_n_scalar_op(x, n)
     return _table[x._geometry.keys](x, n)
 
-special_shifted_chebyshev_polynomial_w_n_scalar_out_op = define('special_shifted_chebyshev_polynomial_w.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_shifted_chebyshev_polynomial_w_n_scalar_out', Autograd='autograd.manual.out_variant')
+special_shifted_chebyshev_polynomial_w_n_scalar_out_op = define('special_shifted_chebyshev_polynomial_w.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_shifted_chebyshev_polynomial_w_n_scalar_out')
 def special_shifted_chebyshev_polynomial_w_n_scalar_out(x, n, out, _table=special_shifted_chebyshev_polynomial_w_n_scalar_out_op.table):
     if hot.off:
         return special_shifted_chebyshev_polynomial_w_n_scalar_out_op(x, n, out)
@@ -9692,7 +9692,7 @@ def special_hermite_polynomial_h(x, n, _table=special_hermite_polynomial_h_op.ta
         return special_hermite_polynomial_h_op(x, n)
     return _table[x._geometry.keys | n._geometry.keys](x, n)
 
-special_hermite_polynomial_h_out_op = define('special_hermite_polynomial_h.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_hermite_polynomial_h_out', Autograd='autograd.manual.out_variant')
+special_hermite_polynomial_h_out_op = define('special_hermite_polynomial_h.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_hermite_polynomial_h_out')
 def special_hermite_polynomial_h_out(x, n, out, _table=special_hermite_polynomial_h_out_op.table):
     if hot.off:
         return special_hermite_polynomial_h_out_op(x, n, out)
@@ -9704,7 +9704,7 @@ def special_hermite_polynomial_h_x_scalar(x, n, _table=special_hermite_polynomia
         return special_hermite_polynomial_h_x_scalar_op(x, n)
     return _table[n._geometry.keys](x, n)
 
-special_hermite_polynomial_h_x_scalar_out_op = define('special_hermite_polynomial_h.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_hermite_polynomial_h_x_scalar_out', Autograd='autograd.manual.out_variant')
+special_hermite_polynomial_h_x_scalar_out_op = define('special_hermite_polynomial_h.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_hermite_polynomial_h_x_scalar_out')
 def special_hermite_polynomial_h_x_scalar_out(x, n, out, _table=special_hermite_polynomial_h_x_scalar_out_op.table):
     if hot.off:
         return special_hermite_polynomial_h_x_scalar_out_op(x, n, out)
@@ -9716,7 +9716,7 @@ def special_hermite_polynomial_h_n_scalar(x, n, _table=special_hermite_polynomia
         return special_hermite_polynomial_h_n_scalar_op(x, n)
     return _table[x._geometry.keys](x, n)
 
-special_hermite_polynomial_h_n_scalar_out_op = define('special_hermite_polynomial_h.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_hermite_polynomial_h_n_scalar_out', Autograd='autograd.manual.out_variant')
+special_hermite_polynomial_h_n_scalar_out_op = define('special_hermite_polynomial_h.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_hermite_polynomial_h_n_scalar_out')
 def special_hermite_polynomial_h_n_scalar_out(x, n, out, _table=special_hermite_polynomial_h_n_scalar_out_op.table):
     if hot.off:
         return special_hermite_polynomial_h_n_scalar_out_op(x, n, out)
@@ -9728,7 +9728,7 @@ def special_hermite_polynomial_he(x, n, _table=special_hermite_polynomial_he_op.
         return special_hermite_polynomial_he_op(x, n)
     return _table[x._geometry.keys | n._geometry.keys](x, n)
 
-special_hermite_polynomial_he_out_op = define('special_hermite_polynomial_he.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_hermite_polynomial_he_out', Autograd='autograd.manual.out_variant')
+special_hermite_polynomial_he_out_op = define('special_hermite_polynomial_he.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_hermite_polynomial_he_out')
 def special_hermite_polynomial_he_out(x, n, out, _table=special_hermite_polynomial_he_out_op.table):
     if hot.off:
         return special_hermite_polynomial_he_out_op(x, n, out)
@@ -9740,7 +9740,7 @@ def special_hermite_polynomial_he_x_scalar(x, n, _table=special_hermite_polynomi
         return special_hermite_polynomial_he_x_scalar_op(x, n)
     return _table[n._geometry.keys](x, n)
 
-special_hermite_polynomial_he_x_scalar_out_op = define('special_hermite_polynomial_he.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_hermite_polynomial_he_x_scalar_out', Autograd='autograd.manual.out_variant')
+special_hermite_polynomial_he_x_scalar_out_op = define('special_hermite_polynomial_he.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_hermite_polynomial_he_x_scalar_out')
 def special_hermite_polynomial_he_x_scalar_out(x, n, out, _table=special_hermite_polynomial_he_x_scalar_out_op.table):
     if hot.off:
         return special_hermite_polynomial_he_x_scalar_out_op(x, n, out)
@@ -9752,7 +9752,7 @@ def special_hermite_polynomial_he_n_scalar(x, n, _table=special_hermite_polynomi
         return special_hermite_polynomial_he_n_scalar_op(x, n)
     return _table[x._geometry.keys](x, n)
 
-special_hermite_polynomial_he_n_scalar_out_op = define('special_hermite_polynomial_he.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_hermite_polynomial_he_n_scalar_out', Autograd='autograd.manual.out_variant')
+special_hermite_polynomial_he_n_scalar_out_op = define('special_hermite_polynomial_he.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_hermite_polynomial_he_n_scalar_out')
 def special_hermite_polynomial_he_n_scalar_out(x, n, out, _table=special_hermite_polynomial_he_n_scalar_out_op.table):
     if hot.off:
         return special_hermite_polynomial_he_n_scalar_out_op(x, n, out)
@@ -9764,7 +9764,7 @@ def special_laguerre_polynomial_l(x, n, _table=special_laguerre_polynomial_l_op.
         return special_laguerre_polynomial_l_op(x, n)
     return _table[x._geometry.keys | n._geometry.keys](x, n)
 
-special_laguerre_polynomial_l_out_op = define('special_laguerre_polynomial_l.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_laguerre_polynomial_l_out', Autograd='autograd.manual.out_variant')
+special_laguerre_polynomial_l_out_op = define('special_laguerre_polynomial_l.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_laguerre_polynomial_l_out')
 def special_laguerre_polynomial_l_out(x, n, out, _table=special_laguerre_polynomial_l_out_op.table):
     if hot.off:
         return special_laguerre_polynomial_l_out_op(x, n, out)
@@ -9776,7 +9776,7 @@ def special_laguerre_polynomial_l_x_scalar(x, n, _table=special_laguerre_polynom
         return special_laguerre_polynomial_l_x_scalar_op(x, n)
     return _table[n._geometry.keys](x, n)
 
-special_laguerre_polynomial_l_x_scalar_out_op = define('special_laguerre_polynomial_l.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_laguerre_polynomial_l_x_scalar_out', Autograd='autograd.manual.out_variant')
+special_laguerre_polynomial_l_x_scalar_out_op = define('special_laguerre_polynomial_l.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_laguerre_polynomial_l_x_scalar_out')
 def special_laguerre_polynomial_l_x_scalar_out(x, n, out, _table=special_laguerre_polynomial_l_x_scalar_out_op.table):
     if hot.off:
         return special_laguerre_polynomial_l_x_scalar_out_op(x, n, out)
@@ -9788,7 +9788,7 @@ def special_laguerre_polynomial_l_n_scalar(x, n, _table=special_laguerre_polynom
         return special_laguerre_polynomial_l_n_scalar_op(x, n)
     return _table[x._geometry.keys](x, n)
 
-special_laguerre_polynomial_l_n_scalar_out_op = define('special_laguerre_polynomial_l.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_laguerre_polynomial_l_n_scalar_out', Autograd='autograd.manual.out_variant')
+special_laguerre_polynomial_l_n_scalar_out_op = define('special_laguerre_polynomial_l.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_laguerre_polynomial_l_n_scalar_out')
 def special_laguerre_polynomial_l_n_scalar_out(x, n, out, _table=special_laguerre_polynomial_l_n_scalar_out_op.table):
     if hot.off:
         return special_laguerre_polynomial_l_n_scalar_out_op(x, n, out)
@@ -9800,7 +9800,7 @@ def special_legendre_polynomial_p(x, n, _table=special_legendre_polynomial_p_op.
         return special_legendre_polynomial_p_op(x, n)
     return _table[x._geometry.keys | n._geometry.keys](x, n)
 
-special_legendre_polynomial_p_out_op = define('special_legendre_polynomial_p.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_legendre_polynomial_p_out', Autograd='autograd.manual.out_variant')
+special_legendre_polynomial_p_out_op = define('special_legendre_polynomial_p.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_legendre_polynomial_p_out')
 def special_legendre_polynomial_p_out(x, n, out, _table=special_legendre_polynomial_p_out_op.table):
     if hot.off:
         return special_legendre_polynomial_p_out_op(x, n, out)
@@ -9812,7 +9812,7 @@ def special_legendre_polynomial_p_x_scalar(x, n, _table=special_legendre_polynom
         return special_legendre_polynomial_p_x_scalar_op(x, n)
     return _table[n._geometry.keys](x, n)
 
-special_legendre_polynomial_p_x_scalar_out_op = define('special_legendre_polynomial_p.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_legendre_polynomial_p_x_scalar_out', Autograd='autograd.manual.out_variant')
+special_legendre_polynomial_p_x_scalar_out_op = define('special_legendre_polynomial_p.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_legendre_polynomial_p_x_scalar_out')
 def special_legendre_polynomial_p_x_scalar_out(x, n, out, _table=special_legendre_polynomial_p_x_scalar_out_op.table):
     if hot.off:
         return special_legendre_polynomial_p_x_scalar_out_op(x, n, out)
@@ -9824,7 +9824,7 @@ def special_legendre_polynomial_p_n_scalar(x, n, _table=special_legendre_polynom
         return special_legendre_polynomial_p_n_scalar_op(x, n)
     return _table[x._geometry.keys](x, n)
 
-special_legendre_polynomial_p_n_scalar_out_op = define('special_legendre_polynomial_p.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_legendre_polynomial_p_n_scalar_out', Autograd='autograd.manual.out_variant')
+special_legendre_polynomial_p_n_scalar_out_op = define('special_legendre_polynomial_p.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_legendre_polynomial_p_n_scalar_out')
 def special_legendre_polynomial_p_n_scalar_out(x, n, out, _table=special_legendre_polynomial_p_n_scalar_out_op.table):
     if hot.off:
         return special_legendre_polynomial_p_n_scalar_out_op(x, n, out)
@@ -9836,7 +9836,7 @@ def histc(self, bins, min, max, _table=histc_op.table):
         return histc_op(self, bins, min, max)
     return _table[self._geometry.keys](self, bins, min, max)
 
-histc_out_op = define('histc.out(Tensor self, int bins=100, Scalar min=0, Scalar max=0, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.histc_out', Autograd='autograd.manual.out_variant')
+histc_out_op = define('histc.out(Tensor self, int bins=100, Scalar min=0, Scalar max=0, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.histc_out')
 def histc_out(self, bins, min, max, out, _table=histc_out_op.table):
     if hot.off:
         return histc_out_op(self, bins, min, max, out)
