@@ -270,7 +270,8 @@ def test_operators_that_do_not_exist_may_be_named() -> None:
     text = f"def f(x: Tensor, flag: bool) -> Tensor:\n{branches}  return y\n"
     f = function(text)
     assert f(torch.ones(1), False).tolist() == [1.0]
-    with pytest.raises(Exception, match="the archive calls aten::to_padded_tensor. PyTorch has an operator 'to_padded_tensor'; here it is not"):
+    said = "the archive calls aten::to_padded_tensor. PyTorch has an operator 'to_padded_tensor'; here it is not"
+    with pytest.raises(Exception, match=said):
         f(torch.ones(1, 1, 2), True)
 
 
