@@ -44,7 +44,7 @@ def write_method_stubs(functions: list[NativeFunction]) -> str:
     for name, group in grouped(functions, "method").items():
         out += _overloads(name, [_signature(f, True, False) for f in group], "    ")
     for dunder in ("add sub mul truediv floordiv mod pow matmul lt le gt ge radd rmul rand ror rxor iadd isub imul "
-                   "itruediv ifloordiv imod ipow iand ior ixor eq ne").split():  # fmt: skip
+                   "itruediv ifloordiv imod ipow eq ne").split():  # fmt: skip
         out.append(f"    def __{dunder}__(self, other: Any) -> Tensor: ...")
     out += [f"    def __{dunder}__(self) -> Tensor: ..." for dunder in ("neg", "abs", "invert")]
     return "\n".join(out) + "\n"

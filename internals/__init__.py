@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from internals import cpu
 from internals._generated.functions import *
-from internals._namespace import *  # type: ignore[no-redef]  # `where`: see internals/functional.py
+from internals._namespace import *  # type: ignore[assignment,no-redef]  # `where`: see internals/functional.py
 from internals.core.device import device
 from internals.core.dtype import (
     bool_ as bool,

@@ -131,7 +131,7 @@ class Generator:
         """What only generators of a GPU have. Raises RuntimeError."""
         raise RuntimeError("CPU Generator does not use offset")
 
-    def set_offset(self, offset: int) -> None:
+    def set_offset(self, offset: int) -> Generator:
         """What only generators of a GPU have. Raises RuntimeError."""
         raise RuntimeError("CPU Generator does not use offset")
 

@@ -11,6 +11,7 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -172,9 +173,7 @@ def anchor(title: str) -> str:
 
 def names_of_pytorch() -> str:
     """The text of pytorch_names.txt, by the installed PyTorch's native_functions.yaml."""
-    import torchgen
-
-    declared = Path(torchgen.__file__).parent / "packaged" / "ATen" / "native" / "native_functions.yaml"
+    declared = files("torchgen") / "packaged" / "ATen" / "native" / "native_functions.yaml"
     places: dict[str, set[str]] = {}
     for entry in parse_yaml(declared.read_text(encoding="utf-8")):
         name = entry["func"].partition("(")[0].partition(".")[0]

@@ -247,6 +247,11 @@ KNOWN = [
         lambda v: v["self"].values.dtype.kind == "c" and singular(v["self"].values),
         "the imaginary part of an infinite logarithm",
     ),
+    (
+        "inner",
+        lambda v: "out" in v and v["out"].values.dtype != v["self"].values.dtype,
+        "PyTorch takes an `out` of another dtype when one operand has no dimensions: it calls mul",
+    ),
 ]
 
 UNSUITABLE = [("logdet", lambda v: is_cut(v["self"].values), "the logarithm jumps at negative numbers")]

@@ -166,6 +166,7 @@ KNOWN = [
         lambda v: "out" in v and (v["dtype"] is not None or v["out"].values.dtype != v["self"].values.dtype),
         "PyTorch wants an `out` of just that dtype; which error comes first",
     ),
+    ("mode", lambda v: "values" in v and v["values"].values.dtype != v["self"].values.dtype, "which error comes first"),
     ("mode|unique_dim", has_nan, "PyTorch sorts without minding NaN, so equal elements may end up apart"),
 ]
 

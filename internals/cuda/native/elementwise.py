@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from internals._generated import ops
+from internals.aten.native import loops as cpu_loops
 from internals.aten.tensor_iterator import TensorIterator, number
 from internals.core import dtype as dt
 from internals.core.device import CPU, device
@@ -197,7 +198,7 @@ def instances(everything: bool = False) -> list[tuple[Kernel, tuple[Any, ...]]]:
     wanted: list[tuple[Any, dtype, int]] = [(np.add, d, 0) for d in (dt.float32, dt.float16, dt.int32, dt.bool_)]
     wanted += [(loop, dt.float32, rank) for loop in (np.exp, np.add, loops.choice.lerp) for rank in (1, 3)]
     wanted += [(loop, dt.float32, 0) for loop in (loops.act.elu_loop, loops.choice.select, loops.losses.cross_entropy_loop)]
-    wanted += [(loops.special.integer_power, dt.int64, 0), (loops.special.floor_divide, dt.float32, 0)]
+    wanted += [(cpu_loops.integer_power, dt.int64, 0), (cpu_loops.floor_divide, dt.float32, 0)]
     if everything:
         for loop in map(loops.base, loops.ANY):
             wanted += [(loop, d, 0) for d in (floats + integers if loop.__name__ in FOR_INTEGERS_TOO else floats)]

@@ -72,7 +72,7 @@ def linalg_ldl_solve(LD: Any, pivots: Any, B: Any, hermitian: bool = False) -> A
     if pivots.is_floating_point() or pivots.is_complex() or pivots.dtype is dt.bool_:
         raise RuntimeError(f"{name}: Expected pivots to be integers. Got {SCALAR_TYPE_NAME[pivots.dtype]}")
     batch = common_batch(LD.shape, B.shape)
-    if LD.numel() and B.numel():
+    if 0 not in (*batch, LD.shape[-1]):
         checks.supported("ldl_solve_kernel_cpu", LD)
     result = column_major((*batch, *B.shape[-2:]), B.dtype)
     sytrs = routine("hetrs" if _is_hermitian(LD, hermitian) else "sytrs", LD.dtype)
