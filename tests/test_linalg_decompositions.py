@@ -221,6 +221,7 @@ ERRORS = cases("""
     T.linalg.lu_solve(x(3, 2, 2), x.of([1, 2], "int32"), x(2, 1))
     T.linalg.ldl_factor(x(2, 3))
     T.linalg.ldl_solve(x(2, 2), x(2), x(2, 1))
+    T.linalg.ldl_solve(x(1, 1, dtype="float16"), x.of([1], "int32"), x(1, 0, dtype="float16"))
     T.linalg.lstsq(x(3, 2), x(2, 1))
     T.linalg.lstsq(x(3, 2), x(3, 1), driver="x")
     T.linalg.lstsq(x(2, 3, 2), x(3))

@@ -152,7 +152,9 @@ RECIPES: dict[str, Recipe] = {
     **dict.fromkeys(["tril_indices", "triu_indices"], lambda s: {"row": n(s, 0), "col": n(s, 0), "offset": n(s, -2, 3)}),
     **dict.fromkeys(["logspace", "range"], _range),
     "view_as_real_copy": lambda s: {"self": tensor(s, shape(s), "complex64"), "out": TensorSpec(np.zeros(0, "float32"))},
-    "view_as_complex_copy": lambda s: {"self": tensor(s, (*shape(s), 2), "float32", "plain"), "out": TensorSpec(np.zeros(0, "complex64"))},
+    "view_as_complex_copy": lambda s: {
+        "self": tensor(s, (*shape(s), 2), "float32", "plain"), "out": TensorSpec(np.zeros(0, "complex64"))
+    },
     "empty_permuted": lambda s: {"size": [2, n(s, 0), 3], "physical_layout": [int(d) for d in s.permutation(3)]},
 }
 

@@ -22,7 +22,7 @@ from internals.random import Generator
 
 from . import transformations as draw
 from .checks import check_normal, check_std, check_uniform
-from .filling import fill, like, on_cpu, store
+from .filling import fill, on_cpu, store
 
 
 def uniform_(self: TensorImpl, from_: float, to: float, generator: Generator | None) -> Any:
@@ -45,13 +45,14 @@ def normal_(self: TensorImpl, mean: float, std: float, generator: Generator | No
 
 def normal_Tensor_float(mean: TensorImpl, std: float, generator: Generator | None) -> Any:
     """Normal numbers with a mean for each element."""
-    return _shifted(fill(normal_, like(mean), 0.0, std, generator), mean)
+    return _shifted(fill(normal_, empty_contiguous(mean.shape, mean.dtype, mean.device), 0.0, std, generator), mean)
 
 
 def normal_float_Tensor(mean: float, std: TensorImpl, generator: Generator | None) -> Any:
     """Normal numbers with a standard deviation for each element."""
     check_std(std)
-    return _shifted(_stretched(fill(normal_, like(std), 0.0, 1.0, generator), std), mean)
+    t = empty_contiguous(std.shape, std.dtype, std.device)
+    return _shifted(_stretched(fill(normal_, t, 0.0, 1.0, generator), std), mean)
 
 
 def normal_Tensor_Tensor(mean: TensorImpl, std: TensorImpl, generator: Generator | None) -> Any:
