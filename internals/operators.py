@@ -55,9 +55,7 @@ class Operators:
             raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
         return ops.bitwise_not(self)
 
-    def stft(self, n_fft: int, *args: Any, **kwargs: Any) -> Any:
-        """`internals.stft` of this tensor."""
-        return functional_signal.stft(self, n_fft, *args, **kwargs)
+    stft = functional_signal.stft
 
     def norm(
         self, p: float | str | None = "fro", dim: Any = None, keepdim: bool = False, dtype: dtype | None = None

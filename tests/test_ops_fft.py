@@ -273,6 +273,8 @@ def test_what_is_not_said_is_warned_about_where_it_was_called() -> None:
     with pytest.warns(UserWarning, match="A window was not provided") as caught:
         spectra = torch.stft(torch.ones(16), 4, return_complex=True)
         torch.istft(spectra, 4)
+        torch.ones(16).stft(4, return_complex=True)
+        spectra.istft(4)
     with pytest.warns(UserWarning, match="return_complex=False is deprecated") as deprecated:
         torch.stft(torch.ones(16), 4, window=torch.ones(4), return_complex=False)
-    assert [w.filename for w in [*caught, *deprecated]] == [__file__] * 3
+    assert [w.filename for w in [*caught, *deprecated]] == [__file__] * 5

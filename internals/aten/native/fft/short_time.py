@@ -13,30 +13,9 @@ import warnings
 from typing import Any
 
 from internals._generated import ops
-from internals.core.dtype import SCALAR_TYPE_NAME
-from internals.core.geometry import wrap_dim
 
+from . import short_time_checks as check
 from .arguments import BY_NUMBER, BY_ROOT, NOT_DIVIDED
-
-NO_WINDOW = (
-    "A window was not provided. A rectangular window will be applied,{} To suppress this warning and use a rectangular window, "
-    "explicitly set `window=torch.ones(n_fft, device=<device>)`."
-)
-LEAKS = (
-    " which is known to cause spectral leakage. Other windows such as torch.hann_window or torch.hamming_window are recommended "
-    "to reduce spectral leakage."
-)
-LOSES = " which is the inverse only if stft used none, either: give the window that it used."
-PAIRS = (
-    "stft with return_complex=False is deprecated. In a future pytorch release, stft will return complex tensors for all inputs, "
-    "and return_complex=False will raise an error.\nNote: you can still call torch.view_as_real on the complex output to recover "
-    "the old return format."
-)
-NEEDS_RETURN_COMPLEX = (
-    "stft requires the return_complex parameter be given for real inputs, and will further require that return_complex=True in "
-    "a future PyTorch release."
-)
-ONESIDED = "Cannot have onesided output if window or input is complex"
 
 
 def stft(
@@ -85,61 +64,23 @@ def stft_center(
     signal or batch of signals, and where the lengths do not fit.
     """
     hop = n_fft >> 2 if hop_length is None else hop_length
-    length = n_fft if win_length is None else win_length
-    if window is None:
-        warnings.warn(NO_WINDOW.format(LEAKS), UserWarning, stacklevel=5)
-    elif window.device is not self.device:
-        raise RuntimeError(
-            f"stft input and window must be on the same device but got self on {self.device} and window on {window.device}"
-        )
-    any_complex = self.is_complex() or (window is not None and window.is_complex())
-    if return_complex is None and not any_complex:
-        raise RuntimeError(NEEDS_RETURN_COMPLEX)
-    if return_complex is False:
-        warnings.warn(PAIRS, UserWarning, stacklevel=5)
-    if center and align_to_window is not None:
-        raise RuntimeError("stft align_to_window should only be set when center = false.")
-    call = (
-        f"stft({_described(self, '[]')}, n_fft={n_fft}, hop_length={hop}, win_length={length}, "
-        f"window={_described(window, '{}')}, "
-        f"normalized={int(normalized)}, onesided={_flag(onesided)}, return_complex={_flag(return_complex)}, "
-        f"align_to_window={_flag(align_to_window)})"
+    width = n_fft if win_length is None else win_length
+    call = check.stft_call(
+        self, n_fft, hop, width, window, center, normalized, onesided, return_complex, align_to_window
     )
-    if not (self.is_floating_point() or self.is_complex()):
-        raise RuntimeError(f"{call} : expected a tensor of floating point or complex values")
-    if not 1 <= self.dim() <= 2:
-        raise RuntimeError(f"{call} : expected a 1D or 2D tensor")
     signal = ops.unsqueeze(self, 0) if self.dim() == 1 else self
     if center:
         signal = ops.squeeze_dim(ops.pad(ops.unsqueeze(signal, 0), [n_fft // 2, n_fft // 2], pad_mode, None), 0)
-    batch, points = signal.shape
-    if not 0 < n_fft <= points:
-        raise RuntimeError(f"{call} : expected 0 < n_fft < {points}, but got n_fft={length}")
-    if hop <= 0:
-        raise RuntimeError(f"{call} : expected hop_length > 0, but got hop_length={hop}")
-    if not 0 < length <= n_fft:
-        raise RuntimeError(f"{call} : expected 0 < win_length <= n_fft, but got win_length={length}")
-    if window is not None and tuple(window.shape) != (length,):
-        raise RuntimeError(
-            f"{call} : expected a 1D window tensor of size equal to win_length={length}, but got window with size "
-            f"{list(window.shape)}"
-        )
-    if length < n_fft:
-        ones = ops.ones([length], self.dtype, None, self.device, None) if window is None else window
-        left = (n_fft - length) // 2
-        window = ops.constant_pad_nd(ones, [left, n_fft - length - left], 0)
-    covered = n_fft
-    if align_to_window:  # the window, not the piece in whose middle it is, begins and ends with the signal
-        covered, left = length, (n_fft - length) // 2
-        signal = ops.constant_pad_nd(signal, [left, left], 0)
-    step, stride = signal.stride()
-    pieces = ops.as_strided(signal, [batch, 1 + (points - covered) // hop, n_fft], [step, hop * stride, stride], None)
+    check.stft_lengths(call, signal.shape[1], n_fft, hop, width, window)
+    if window is None and width < n_fft:
+        window = ops.ones([width], self.dtype, None, self.device, None)
+    pieces = _overlapping(signal, n_fft, hop, width if align_to_window else n_fft)
     if window is not None:
-        pieces = ops.mul_Tensor(pieces, window)
+        pieces = ops.mul_Tensor(pieces, _widened(window, n_fft))
     by = BY_ROOT if normalized else NOT_DIVIDED
     if pieces.is_complex():
         if onesided:
-            raise RuntimeError(ONESIDED)
+            raise RuntimeError(check.ONESIDED)
         spectra = ops._fft_c2c(pieces, [2], by, True)
     else:
         spectra = ops._fft_r2c(pieces, [2], by, onesided is None or onesided)
@@ -167,46 +108,12 @@ def istft(
     """
     hop = n_fft >> 2 if hop_length is None else hop_length
     width = n_fft if win_length is None else win_length
-    if window is None:
-        warnings.warn(NO_WINDOW.format(LOSES), UserWarning, stacklevel=6)
-    elif window.device is not self.device:
-        raise RuntimeError(
-            f"istft input and window must be on the same device but got self on {self.device} and window on {window.device}"
-        )
-    if not self.is_complex():
-        raise RuntimeError(
-            "istft requires a complex-valued input tensor matching the output from stft with return_complex=True."
-        )
-    wrap_dim(-3, self.dim() + 1)
-    call = (
-        f"istft({_described(self, '[]')}, n_fft={n_fft}, hop_length={hop}, win_length={width}, "
-        f"window={_described(window, '{}')}, "
-        f"center={int(center)}, normalized={int(normalized)}, onesided={_flag(onesided)}, "
-        f"length={length}, return_complex={int(return_complex)}) "
-    )
-    if not self.numel():
-        raise RuntimeError(f"{call}: input tensor cannot be empty.")
-    if not 2 <= self.dim() <= 3:  # counted with one for the real and the imaginary part
-        raise RuntimeError(f"{call}: expected a tensor with 3 or 4 dimensions, but got {self.dim() + 1}")
-    frequencies, frames = self.shape[-2:]
-    half = frequencies != n_fft if onesided is None else onesided
-    wanted = n_fft // 2 + 1 if half else n_fft
-    if frequencies != wanted:
-        raise RuntimeError(
-            f"{call}: expected the frequency dimension (3rd to the last) of the input tensor to match "
-            f"n_fft{' / 2 + 1' * half} when onesided={half}, but got {frequencies}"
-        )
-    if not 0 < hop <= width:
-        raise RuntimeError(f"{call}: expected 0 < hop_length <= win_length")
-    if not 0 < width <= n_fft:
-        raise RuntimeError(f"{call}: expected 0 < win_length <= n_fft")
-    if window is not None and tuple(window.shape) != (width,):
-        raise RuntimeError(f"{call}: Invalid window shape. window has to be 1D and length of `win_length`")
+    call = check.istft_call(self, n_fft, hop, width, window, center, normalized, onesided, length, return_complex)
     if window is None:
         window = ops.ones([width], self.dtype.to_real(), None, self.device, None)
-    if width != n_fft:
-        left = (n_fft - width) // 2
-        window = ops.constant_pad_nd(window, [left, n_fft - width - left], 0)
+    window = _widened(window, n_fft)
+    frequencies, frames = self.shape[-2:]
+    half = frequencies != n_fft if onesided is None else onesided
 
     spectra = ops.transpose_int(ops.unsqueeze(self, 0) if self.dim() == 2 else self, 1, 2)
     pieces = _back(spectra, n_fft, window, half, normalized, return_complex)
@@ -223,14 +130,29 @@ def istft(
     if self.dim() == 2:
         signal = ops.squeeze_dim(signal, 0)
     if end > points:
-        warnings.warn(
-            "The length of signal is shorter than the length parameter. Result is being padded with zeros in the tail. Please "
-            "check your center and hop_length settings.",
-            UserWarning,
-            stacklevel=6,
-        )
+        warnings.warn(check.TOO_SHORT, UserWarning, stacklevel=6)
         signal = ops.constant_pad_nd(signal, [0, end - points], 0)
     return signal
+
+
+def _overlapping(signal: Any, n_fft: int, hop: int, covered: int) -> Any:
+    """The pieces of signals of shape (batch, points), as a view: (batch, pieces, n_fft).
+
+    `covered` points in the middle of the first piece begin with the signal; before them there are zeros.
+    """
+    batch, points = signal.shape
+    if covered < n_fft:
+        left = (n_fft - covered) // 2
+        signal = ops.constant_pad_nd(signal, [left, left], 0)
+    step, stride = signal.stride()
+    return ops.as_strided(signal, [batch, 1 + (points - covered) // hop, n_fft], [step, hop * stride, stride], None)
+
+
+def _widened(window: Any, n_fft: int) -> Any:
+    """The window with zeros on both sides, as wide as the pieces."""
+    width = window.shape[0]
+    left = (n_fft - width) // 2
+    return window if width == n_fft else ops.constant_pad_nd(window, [left, n_fft - width - left], 0)
 
 
 def _back(spectra: Any, n_fft: int, window: Any, half: bool, normalized: bool, return_complex: bool) -> Any:
@@ -238,22 +160,10 @@ def _back(spectra: Any, n_fft: int, window: Any, half: bool, normalized: bool, r
     by = BY_ROOT if normalized else BY_NUMBER
     if return_complex:
         if half:
-            raise RuntimeError(ONESIDED)
+            raise RuntimeError(check.ONESIDED)
         return ops._fft_c2c(spectra, [2], by, False)
     if window.is_complex():
         raise RuntimeError("Complex windows are incompatible with return_complex=False")
     if not half:
         spectra = ops.slice_Tensor(spectra, -1, 0, n_fft // 2 + 1, 1)
     return ops._fft_c2r(spectra, [2], by, n_fft)
-
-
-def _described(t: Any, brackets: str) -> str:
-    """The name of its legacy type and its sizes, as these messages have them."""
-    if t is None:
-        return "None"
-    name = f"CPU{SCALAR_TYPE_NAME[t.dtype]}Type" if t.is_complex() else t.type()
-    return f"{name}{list(t.shape)}" if brackets == "[]" else f"{name}{{{list(t.shape)}}}"
-
-
-def _flag(value: bool | None) -> str:
-    return "None" if value is None else str(int(value))
