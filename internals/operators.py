@@ -55,7 +55,7 @@ class Operators:
             raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
         return ops.bitwise_not(self)
 
-    stft = functional_signal.stft
+    stft: Any = functional_signal.stft  # which a script calls with the arguments of the operator, so it has no type
 
     def norm(
         self, p: float | str | None = "fro", dim: Any = None, keepdim: bool = False, dtype: dtype | None = None
