@@ -74,7 +74,7 @@ def range_step(
     if kind.category not in (dt.INTEGRAL, dt.FLOATING):
         raise not_implemented("range_cpu", kind)
     if kind.category == dt.INTEGRAL:
-        start, end, step = (checked(x, kind).item() for x in (start, end, step))
+        start, end, step = (checked(x, dt.int64).item() for x in (start, end, step))
     if not start == end:
         arange_start_step(start, end, step, dt.float64, None, META, None)  # which refuses what makes no sense
     elif not step:
