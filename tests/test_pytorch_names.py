@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 from pathlib import Path
 
@@ -58,6 +59,15 @@ def test_a_missing_method_is_called_one() -> None:
     with pytest.raises(AttributeError, match=f"'Tensor' object has no attribute '{name}'. PyTorch has an operator '{name}'"):
         getattr(t, name)
     assert not hasattr(t, name)
+
+
+def test_the_example_on_the_page_is_missing_and_said_to_be() -> None:
+    owners = {"internals": torch, "tensor": torch.ones(1), "internals.ops.aten": torch.ops.aten}
+    said = re.findall(r"`(internals|tensor|internals\.ops\.aten)\.(\w+)(?:\(\))?`", operators.page().partition("\n## ")[0])
+    assert [owner for owner, _ in said] == list(owners)
+    for owner, name in said:
+        with pytest.raises(AttributeError, match=f"PyTorch has an operator '{name}'"):
+            getattr(owners[owner], name)
 
 
 def test_what_nobody_has_is_just_missing() -> None:
