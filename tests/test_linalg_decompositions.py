@@ -290,7 +290,7 @@ def test_compiled() -> None:
 
 
 def test_older_names_say_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("internals.aten.native.linalg.deprecation._said", set())
+    monkeypatch.setattr("internals.core.warn._said", set())
     with pytest.warns(UserWarning, match="torch.qr is deprecated in favor of torch.linalg.qr") as said:
         internals.qr(random(2, 2))
         internals.qr(random(2, 2))
@@ -298,6 +298,22 @@ def test_older_names_say_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.warns(UserWarning, match="torch.chain_matmul is deprecated") as said:
         internals.chain_matmul(random(2, 2))
     assert said[0].filename == __file__
+    for older in (
+        lambda: internals.triangular_solve(random(2, 1), random(2, 2)),
+        lambda: internals.cross(random(3), random(3)),
+    ):
+        with pytest.warns(UserWarning, match="deprecated") as said:
+            older()
+            older()
+        assert [w.filename for w in said] == [__file__]
+
+
+def test_solving_in_real_numbers_warns_of_lost_imaginary_parts() -> None:
+    B = internals.ones(2, 1, dtype=internals.complex128) * (1 + 2j)
+    with pytest.warns(UserWarning, match="discards the imaginary part") as said:
+        X = L.solve_triangular(internals.eye(2, dtype=internals.float64), B, upper=True)
+    assert said[0].filename == __file__
+    assert X.tolist() == [[1.0], [1.0]]
 
 
 def test_the_error_of_a_matrix_that_has_no_decomposition() -> None:

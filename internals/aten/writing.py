@@ -6,7 +6,6 @@ here. What comes through this file is computed first and copied afterwards.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from internals.core.geometry import contiguous_geometry, with_keys
 from internals.core.promotion import can_cast
 from internals.core.return_types import NamedResult, named
 from internals.core.tensor_impl import TensorImpl, array
+from internals.core.warn import warn
 
 from .dtype_checks import TYPE_META_NAME
 from .overlap import check_no_internal_overlap
@@ -94,13 +94,11 @@ def resize_output(out: TensorImpl, sizes: Sequence[int]) -> bool:
     if tuple(out.shape) == tuple(sizes):
         return False
     if out.numel():
-        warnings.warn(
+        warn(
             f"An output with one or more elements was resized since it had shape {list(out.shape)}, which does not match the "
             f"required output shape {list(sizes)}. This behavior is deprecated, and in a future PyTorch release outputs will not "
             "be resized unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to "
-            "zero elements with t.resize_(0).",
-            UserWarning,
-            stacklevel=4,
+            "zero elements with t.resize_(0)."
         )
     resize(out, sizes)
     return True

@@ -17,7 +17,6 @@ How the real one differs: it ends with byte strides and a loop that adds up `ind
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,6 +26,7 @@ from internals.aten.broadcasting import broadcast_strides, memory_order
 from internals.core import dtype as dt
 from internals.core.geometry import contiguous_strides, view_strides, wrap_dim
 from internals.core.tensor_impl import TensorImpl, array
+from internals.core.warn import warn
 
 MASKS = (dt.bool_, dt.uint8)
 
@@ -92,11 +92,7 @@ class AdvancedIndex:
                 arrays.append(None)
             elif index.dtype in MASKS:
                 if index.dtype is dt.uint8:
-                    warnings.warn(
-                        "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
-                        UserWarning,
-                        stacklevel=6,
-                    )
+                    warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.")
                 check_mask(index, sizes, len(arrays))
                 arrays += self.positions_of(index)
             elif index.dtype in (dt.int64, dt.int32):

@@ -11,7 +11,6 @@ the CPU pleases, in both.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -33,6 +32,7 @@ from internals.core.geometry import contiguous_strides, geometry
 from internals.core.scalar import C_NAME, checked
 from internals.core.storage import Storage
 from internals.core.tensor_impl import TensorImpl, array, empty, empty_pinned
+from internals.core.warn import warn
 from internals.machine_code.settings import settings
 
 
@@ -52,7 +52,7 @@ def copy_(self: TensorImpl, src: TensorImpl, non_blocking: bool = False) -> Any:
     shape = broadcast_shapes(self.shape, src.shape)
     if self.shape != shape:
         raise RuntimeError(f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(shape)}")
-    _warn_of_loss(src, self)
+    warn_of_loss(src, self)
     _write(self, src)
     return self
 
@@ -78,14 +78,14 @@ def _to_copy(
     wanted = geometry(g.sizes, strides_like(self, memory_format), dtype or g.dtype, where)
     pinned = non_blocking and where is CPU and g.device.type == "cuda"
     result = empty_pinned(wanted) if pinned else empty(wanted)
-    _warn_of_loss(self, result)
+    warn_of_loss(self, result)
     return _write(result, self, non_blocking)
 
 
-def _warn_of_loss(source: TensorImpl, target: TensorImpl) -> None:
-    """Of imaginary parts. A bool loses nothing: it asks whether the number is 0."""
+def warn_of_loss(source: TensorImpl, target: TensorImpl) -> None:
+    """Warn where imaginary parts get lost. A bool loses nothing: it says whether the number is 0."""
     if source.is_complex() and not target.is_complex() and target.dtype is not dt.bool_:
-        warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=5)
+        warn("Casting complex values to real discards the imaginary part")
 
 
 def to_dtype_layout(

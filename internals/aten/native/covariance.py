@@ -8,12 +8,12 @@ How the real one differs: in the same operators.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from internals._generated import ops
 from internals.core import dtype as dt
 from internals.core.dtype import FLOATING, INTEGRAL, SCALAR_TYPE_NAME
+from internals.core.warn import warn
 
 
 def cov(self: Any, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
@@ -42,11 +42,7 @@ def cov(self: Any, correction: int = 1, fweights: Any = None, aweights: Any = No
     if aweights is not None and correction:
         freedom = total - correction * (weights * aweights).sum() / total
     if freedom.item() <= 0:
-        warnings.warn(
-            "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
-            UserWarning,
-            stacklevel=3,
-        )
+        warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.")
         freedom.zero_()
     rows = rows - mean.unsqueeze(1)
     products = ops.mm(rows, (rows if weights is None else rows * weights).t().conj())

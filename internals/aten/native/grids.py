@@ -9,7 +9,6 @@ How the real one differs: the gradient of `vander` fails there, because a saved 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +21,7 @@ from internals.core import dtype as dt
 from internals.core.device import CPU
 from internals.core.dtype import INTEGRAL
 from internals.core.tensor_impl import TensorImpl, array
+from internals.core.warn import warn
 
 from .factories import empty
 
@@ -33,7 +33,7 @@ def meshgrid(tensors: Sequence[Any]) -> Any:
 
     Warns that one should say `indexing`. Raises RuntimeError for matrices, no tensors, or several dtypes or devices.
     """
-    warnings.warn(INDEXING, UserWarning, stacklevel=5)
+    warn(INDEXING)
     return _grid(tensors)
 
 

@@ -15,7 +15,6 @@ How the real one differs: which of several values for one place wins is open the
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,6 +29,7 @@ from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.geometry import infer_size, wrap_dim
 from internals.core.scalar import checked
 from internals.core.tensor_impl import TensorImpl, array
+from internals.core.warn import warn
 
 from .indexing import warn_if_expanded
 from .scatter_gather import copy_of, sizes_of
@@ -47,8 +47,9 @@ def index_copy(self: TensorImpl, dim: int, index: TensorImpl, source: TensorImpl
     positions, n = np.atleast_1d(array(index)), sizes_of(self)[d]
     target = copy_of(self, out)
     if positions.size and target.numel():
-        for wrong in positions[(positions < 0) | (positions >= n)][:1]:
-            raise IndexError(f"index_copy_(): index {wrong} is out of bounds for dimension {d} with size {n}")
+        wrong = positions[(positions < 0) | (positions >= n)]
+        if wrong.size:
+            raise IndexError(f"index_copy_(): index {wrong[0]} is out of bounds for dimension {d} with size {n}")
         memory = np.moveaxis(np.atleast_1d(array(target)), d, 0)
         memory[positions] = np.moveaxis(np.atleast_1d(array(source)), min(d, max(source.dim() - 1, 0)), 0)
     return target
@@ -74,8 +75,9 @@ def index_fill(self: TensorImpl, dim: int, index: TensorImpl, value: Any, out: A
     positions, n = np.atleast_1d(array(index)), sizes_of(self)[d]
     if not target.numel() and (n or not positions.size):
         return target
-    for wrong in positions[(positions < -n) | (positions >= n)][:1]:
-        raise IndexError(f"index {wrong} is out of bounds for dimension {d} with size {n}")
+    wrong = positions[(positions < -n) | (positions >= n)]
+    if wrong.size:
+        raise IndexError(f"index {wrong[0]} is out of bounds for dimension {d} with size {n}")
     memory = np.atleast_1d(array(target))
     memory[(slice(None),) * d + (positions,)] = number
     return target
@@ -189,11 +191,9 @@ def masked_scatter(self: TensorImpl, mask: TensorImpl, source: TensorImpl, out: 
             f"{SCALAR_TYPE_NAME[self.dtype]} and {SCALAR_TYPE_NAME[source.dtype]}"
         )
     if mask.dtype is dt.uint8:
-        warnings.warn(
+        warn(
             "masked_scatter_ received a mask with dtype torch.uint8, this behavior is now deprecated,please use a mask with "
-            "dtype torch.bool instead.",
-            UserWarning,
-            stacklevel=5,
+            "dtype torch.bool instead."
         )
     if mask.dtype is not dt.bool_:
         raise RuntimeError(
@@ -222,8 +222,9 @@ def masked_scatter_backward(grad_output: Any, mask: Any, sizes: Sequence[int]) -
 
 def _in_flat(positions: Any, n: int) -> Any:
     """The positions counted from the front. Raises IndexError for one that is not among `n`."""
-    for wrong in positions[(positions < -n) | (positions >= n)].reshape(-1)[:1]:
-        raise IndexError(f"out of range: tried to access index {wrong} on a tensor of {n} elements.")
+    wrong = positions[(positions < -n) | (positions >= n)]
+    if wrong.size:
+        raise IndexError(f"out of range: tried to access index {wrong[0]} on a tensor of {n} elements.")
     return np.where(positions < 0, positions + n, positions)
 
 

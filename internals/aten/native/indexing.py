@@ -9,7 +9,6 @@ come out the same every time.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,6 +24,7 @@ from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.geometry import geometry
 from internals.core.scalar import checked
 from internals.core.tensor_impl import TensorImpl, array, empty, make
+from internals.core.warn import warn
 from internals.machine_code.settings import settings
 
 from .adding_rows import add_at
@@ -250,9 +250,7 @@ def warn_if_expanded(self: TensorImpl, op: str, syntax: str) -> None:
     try:
         check_no_internal_overlap(self)
     except RuntimeError:
-        warnings.warn(
+        warn(
             f"Use of {op} on expanded tensors is deprecated. Please clone() the tensor before performing this operation. This "
-            f"also applies to advanced indexing e.g. {syntax}",
-            UserWarning,
-            stacklevel=5,
+            f"also applies to advanced indexing e.g. {syntax}"
         )

@@ -10,7 +10,6 @@ How the real one differs: one pass over the data by Welford's recurrence, in dou
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -21,6 +20,7 @@ from internals._generated import ops
 from internals.core.dtype import COMPLEX, float64
 from internals.core.scalar import checked
 from internals.core.tensor_impl import array
+from internals.core.warn import warn
 from internals.machine_code.settings import settings, use_compiled
 
 from .reduction_tools import is_floating, reduced_dims, store, total
@@ -90,8 +90,10 @@ def std_mean_correction(self: Any, dim: Dim = None, correction: Any = None, keep
 
 
 def check_moments(name: str, self: Any, dim: Dim, correction: Any) -> tuple[tuple[int, ...], int, float]:
-    """(dimensions, elements for each result, degrees of freedom). Raises RuntimeError for integers, bools and an
-    imaginary correction; warns where there are no degrees of freedom."""
+    """(dimensions, elements for each result, degrees of freedom).
+
+    Raises RuntimeError for integers, bools and an imaginary correction; warns where there are no degrees of freedom.
+    """
     if not is_floating(self.dtype):
         what = f"{name} only support" if name.endswith("_mean") else "std and var only support"
         raise RuntimeError(f"{what} floating point and complex dtypes")
@@ -99,11 +101,9 @@ def check_moments(name: str, self: Any, dim: Dim, correction: Any) -> tuple[tupl
     n = prod(self.shape[d] for d in dims)
     freedom = n - number_of(correction)
     if freedom <= 0 and self.numel() // (n or 1):
-        warnings.warn(
+        warn(
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
-            "divided by output numel).",
-            UserWarning,
-            stacklevel=3,
+            "divided by output numel)."
         )
     return dims, n, max(freedom, 0) if n else 0
 

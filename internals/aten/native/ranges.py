@@ -6,7 +6,6 @@ complex double).
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +19,7 @@ from internals.core import dtype as dt
 from internals.core.device import CPU, META
 from internals.core.scalar import checked
 from internals.core.tensor_impl import TensorImpl, array
+from internals.core.warn import warn
 
 from .factories import arange_start_step, empty, kind_between, linspace
 
@@ -69,7 +69,7 @@ def range_step(
     start: Any, end: Any, step: Any = 1, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None
 ) -> Any:
     """`arange` that includes `end`, and whose default dtype is always the floating one. Warns: it is deprecated."""
-    warnings.warn(DEPRECATED, UserWarning, stacklevel=5)
+    warn(DEPRECATED)
     kind = dtype or dt.get_default_dtype()
     if kind.category not in (dt.INTEGRAL, dt.FLOATING):
         raise not_implemented("range_cpu", kind)

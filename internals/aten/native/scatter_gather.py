@@ -14,7 +14,6 @@ How the real one differs: `scatter` with repeated indices is undefined there (th
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -28,6 +27,7 @@ from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.geometry import wrap_dim
 from internals.core.scalar import checked
 from internals.core.tensor_impl import TensorImpl, array
+from internals.core.warn import warn
 from internals.machine_code.settings import settings
 
 from .adding_rows import add_at
@@ -66,7 +66,7 @@ def scatter_value(self: TensorImpl, dim: int, index: TensorImpl, value: Any, out
 
 def scatter_reduce(self: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl, reduce: str, out: Any = None) -> Any:
     """`scatter` that adds to ("add") or multiplies ("multiply") what is there."""
-    warnings.warn(REDUCE_WARNING, UserWarning, stacklevel=5)
+    warn(REDUCE_WARNING)
     return _scatter(self, dim, index, src, out, reduce)
 
 
@@ -92,10 +92,11 @@ def index_select(self: TensorImpl, dim: int, index: TensorImpl, out: Any = None)
         if compiled().index_select(out, self, d, index):
             return out
     n = source.shape[d]
-    for wrong in positions[(positions < 0) | (positions >= n)][:1]:
+    wrong = positions[(positions < 0) | (positions >= n)]
+    if wrong.size:
         if d == 0 and self.numel():
             raise IndexError("index out of range in self")
-        raise RuntimeError(f"INDICES element is out of DATA bounds, id={wrong} axis_dim={n}")
+        raise RuntimeError(f"INDICES element is out of DATA bounds, id={wrong[0]} axis_dim={n}")
     out = set_output(sizes if self.dim() else (), self.dtype, out)
     if out.numel():
         array(out)[...] = source.take(positions, d).reshape(out.shape)
@@ -188,8 +189,10 @@ def _check_index_dtype(op: str, index: TensorImpl) -> None:
 
 
 def check_positions(positions: Any, dim: int, n: int) -> None:
-    for wrong in positions[(positions < 0) | (positions >= n)][:1]:
-        raise RuntimeError(f"index {wrong} is out of bounds for dimension {dim} with size {n}")
+    """Raises RuntimeError for the first position that is not among `n`."""
+    wrong = positions[(positions < 0) | (positions >= n)]
+    if wrong.size:
+        raise RuntimeError(f"index {wrong[0]} is out of bounds for dimension {dim} with size {n}")
 
 
 def check_gather(self: TensorImpl, dim: int, index: TensorImpl) -> int:

@@ -10,7 +10,6 @@ How the real one differs: a loop for each reduction; `scatter_reduce` of whole r
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from internals.aten.dtype_checks import not_implemented
 from internals.core import dtype as dt
 from internals.core.tensor_impl import TensorImpl, array
+from internals.core.warn import warn
 
 from .scatter_gather import along, check_index_add, check_positions, check_scatter, copy_of, cropped, sizes_of
 
@@ -71,7 +71,7 @@ def index_reduce(
     """
     if reduce not in LOOPS or reduce == "sum":
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
-    warnings.warn(BETA, UserWarning, stacklevel=5)
+    warn(BETA)
     d = check_index_add(self, dim, index, source, "index_reduce_")
     if source.numel() or self.dim() <= 1 or not include_self:
         _check_index_dtype(self, reduce, include_self)
@@ -116,7 +116,7 @@ def _check_index_dtype(self: TensorImpl, reduce: str, include_self: bool) -> Non
 def _identity(reduce: str, kind: Any) -> Any:
     """What changes nothing when it is reduced with something else."""
     if reduce not in ("amax", "amin"):
-        return reduce == "prod"
+        return 1 if reduce == "prod" else 0
     if kind.kind == "f":
         return -np.inf if reduce == "amax" else np.inf
     if kind.kind == "b":

@@ -7,7 +7,6 @@ How the real one differs: `reshape` has more branches (sparse, MKL-DNN and funct
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 from internals._generated import ops
 from internals.core.formats import contiguous_format
 from internals.core.geometry import infer_size, view_strides, wrap_dim
+from internals.core.warn import warn
 
 
 def reshape(self: Any, shape: Sequence[int]) -> Any:
@@ -142,7 +142,7 @@ def mT(self: Any) -> Any:
     if self.dim() == 1:
         raise RuntimeError("tensor.mT is only supported on matrices or batches of matrices. Got 1-D tensor.")
     if not self.dim():
-        _warn("Tensor.mT is deprecated on 0-D tensors. This function is the identity in these cases.")
+        warn("Tensor.mT is deprecated on 0-D tensors. This function is the identity in these cases.")
         return self
     return ops.transpose_int(self, -2, -1)
 
@@ -151,15 +151,11 @@ def numpy_T(self: Any) -> Any:
     """All dimensions in reverse order. Warns unless there are two: PyTorch wants `mT` or `permute` to be said."""
     n = self.dim()
     if n == 0:
-        _warn("Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.")
+        warn("Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.")
     elif n != 2:
-        _warn(
+        warn(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an "
             "error in a future release. Consider `x.mT` to transpose batches of matrices or "
             "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor."
         )
     return ops.permute(self, list(range(n - 1, -1, -1)))
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, UserWarning, stacklevel=4)

@@ -9,10 +9,10 @@ How the real one differs: nothing but the C++.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from internals._generated import ops
+from internals.core.warn import warn
 
 from . import short_time_checks as check
 from .arguments import BY_NUMBER, BY_ROOT, NOT_DIVIDED
@@ -130,7 +130,7 @@ def istft(
     if self.dim() == 2:
         signal = ops.squeeze_dim(signal, 0)
     if end > points:
-        warnings.warn(check.TOO_SHORT, UserWarning, stacklevel=6)
+        warn(check.TOO_SHORT)
         signal = ops.constant_pad_nd(signal, [0, end - points], 0)
     return signal
 

@@ -8,11 +8,11 @@ How the real one differs: its checks stand in the functions themselves.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.geometry import wrap_dim
+from internals.core.warn import warn
 
 
 def stft_call(
@@ -28,11 +28,11 @@ def stft_call(
     align_to_window: bool | None,
 ) -> str:
     """Checks what can be known before the signal is padded. Returns the call, as messages have it."""
-    _check_window("stft", self, window, LEAKS, stacklevel=7)
+    _check_window("stft", self, window, LEAKS)
     if return_complex is None and not (self.is_complex() or (window is not None and window.is_complex())):
         raise RuntimeError(NEEDS_RETURN_COMPLEX)
     if return_complex is False:
-        warnings.warn(PAIRS, UserWarning, stacklevel=6)
+        warn(PAIRS)
     if center and align_to_window is not None:
         raise RuntimeError("stft align_to_window should only be set when center = false.")
     call = (
@@ -75,7 +75,7 @@ def istft_call(
     return_complex: bool,
 ) -> str:
     """Checks everything but the sum of the windows. Returns the call, as messages have it."""
-    _check_window("istft", self, window, LOSES, stacklevel=8)
+    _check_window("istft", self, window, LOSES)
     if not self.is_complex():
         raise RuntimeError(
             "istft requires a complex-valued input tensor matching the output from stft with return_complex=True."
@@ -95,7 +95,7 @@ def istft_call(
     if frequencies != (n_fft // 2 + 1 if half else n_fft):
         raise RuntimeError(
             f"{call}: expected the frequency dimension (3rd to the last) of the input tensor to match "
-            f"n_fft{' / 2 + 1' * half} when onesided={half}, but got {frequencies}"
+            f"{'n_fft / 2 + 1' if half else 'n_fft'} when onesided={half}, but got {frequencies}"
         )
     if not 0 < hop <= width:
         raise RuntimeError(f"{call}: expected 0 < hop_length <= win_length")
@@ -106,9 +106,9 @@ def istft_call(
     return call
 
 
-def _check_window(name: str, self: Any, window: Any, effect: str, stacklevel: int) -> None:
+def _check_window(name: str, self: Any, window: Any, effect: str) -> None:
     if window is None:
-        warnings.warn(NO_WINDOW.format(effect), UserWarning, stacklevel=stacklevel)
+        warn(NO_WINDOW.format(effect))
     elif window.device is not self.device:
         raise RuntimeError(
             f"{name} input and window must be on the same device but got self on {self.device} and window on {window.device}"

@@ -43,7 +43,7 @@ def linalg_multi_dot(tensors: Sequence[Any]) -> Any:
 
 def chain_matmul(matrices: Sequence[Any]) -> Any:
     """`linalg.multi_dot` of matrices only, by an older name; of one matrix, a copy. Raises RuntimeError without any."""
-    deprecated("chain_matmul", "linalg.multi_dot", before=1)
+    deprecated("chain_matmul", "linalg.multi_dot")
     for m in matrices:
         if m.dim() != 2:
             raise RuntimeError(f"Tensor dimension is {m.dim()}, expected 2 instead.")

@@ -1,13 +1,12 @@
 """The cross product (`aten/src/ATen/native/Cross.cpp`).
 
-Of two vectors of length 3 a third, at a right angle to both: x₂y₃ - x₃y₂, and so on around.
+Of two vectors of three elements a third, at a right angle to both: x₂y₃ - x₃y₂, and so on around.
 
 How the real one differs: one loop over memory; here a few passes of numpy.
 """
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.geometry import wrap_dim
 from internals.core.tensor_impl import array
+from internals.core.warn import warn_once
 
 
 def linalg_cross(self: Any, other: Any, dim: int = -1, out: Any = None) -> Any:
@@ -51,12 +51,10 @@ def linalg_cross(self: Any, other: Any, dim: int = -1, out: Any = None) -> Any:
 def cross(self: Any, other: Any, dim: int | None = None) -> Any:
     """`linalg.cross` along `dim`, or (deprecated) along the first dimension of size 3. Raises RuntimeError if there is none."""
     if dim is None:
-        warnings.warn(
+        warn_once(
             "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or simply "
             "use torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross in a future "
-            "release.",
-            UserWarning,
-            stacklevel=4,
+            "release."
         )
         if 3 not in self.shape:
             raise RuntimeError("no dimension of size 3 in input")

@@ -3,12 +3,11 @@
 Nothing has to be factored: the last row of an upper triangular system has one unknown, the row above it one more. BLAS does it,
 `trsm`. What is on the other side of the diagonal is not looked at, and with `unitriangular` nor is the diagonal.
 
-How the real one differs: `trsm` knows eight ways to transpose, of which it chooses one that needs no copy.
+How the real one differs: where A lies transposed or conjugated in memory it tells `trsm` so, instead of copying A.
 """
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -17,21 +16,24 @@ from internals.aten.late import linalg
 from internals.core.return_types import named
 from internals.core.tensor_impl import array
 
+from ..copying import warn_of_loss
 from . import checks
 from .batches import broadcast_batch, column_major
+from .deprecation import deprecated
 from .systems import check_system, common_batch
 
 
 def linalg_solve_triangular(self: Any, B: Any, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
-    """X with self X = B (without `left`, X self = B), batches broadcast, in the dtype of `self`. A singular matrix
-    gives infinities, no error.
+    """X with self X = B (without `left`, X self = B), batches broadcast, in the dtype of `self`.
 
-    Raises RuntimeError for sizes that do not fit and NotImplementedError for dtypes other than float32, float64 and complex.
+    A singular matrix is no error: it gives infinities or NaN. Raises RuntimeError for sizes that do not fit, NotImplementedError
+    for dtypes other than float32, float64 and complex.
     """
     check_system("linalg.solve_triangular", self, B, left)
     a, b = _broadcast(self, B)
     checks.supported("triangular_solve_cpu", self)
     result = column_major(b.shape, self.dtype)
+    warn_of_loss(B, result)
     b = b.real if B.dtype.is_complex and not self.dtype.is_complex else b
     _solve(a, b.astype(a.dtype), array(result), upper, left, unitriangular)
     return result
@@ -40,10 +42,11 @@ def linalg_solve_triangular(self: Any, B: Any, upper: bool, left: bool = True, u
 def triangular_solve(
     self: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> Any:
-    """X with A X = self (with `transpose`, Aᵀ X = self) and a copy of A, both broadcast to one batch. Deprecated.
+    """X with A X = self (with `transpose`, Aᵀ X = self) and a copy of A, both broadcast to one batch.
 
     Raises as `linalg_solve_triangular`.
     """
+    deprecated("triangular_solve", "linalg.solve_triangular")
     _check_old(self, A)
     a, b = _broadcast(A, self)
     checks.supported("triangular_solve_cpu", A)
@@ -66,12 +69,6 @@ def _solve(a: Any, b: Any, out: Any, upper: bool, left: bool, unitriangular: boo
 
 
 def _check_old(self: Any, A: Any) -> None:
-    warnings.warn(
-        "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangular and will be removed in a future PyTorch "
-        "release. X = torch.triangular_solve(B, A).solution should be replaced with X = torch.linalg.solve_triangular(A, B).",
-        UserWarning,
-        stacklevel=4,
-    )
     for name, t in (("b", self), ("A", A)):
         if t.dim() < 2:
             raise RuntimeError(

@@ -2,13 +2,12 @@
 
 The kernels of the GPU ask the same functions.
 
-How the real one differs: a distribution for integers only is not asked before there is something to draw; one for floating
-numbers sometimes is, sometimes not, and so here.
+How the real one differs: it does not. Whether a dtype is refused where there is nothing to draw is different from operator to
+operator, and so here.
 """
 
 from __future__ import annotations
 
-import warnings
 from math import prod
 from typing import Any
 
@@ -19,6 +18,7 @@ from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype
 from internals.core.scalar import C_NAME, checked
 from internals.core.tensor_impl import TensorImpl
+from internals.core.warn import warn
 
 _TYPE_NAME = {"uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long"}
 _DIGITS = {"float16": 11, "float32": 24, "float64": 53}
@@ -66,6 +66,7 @@ def check_integers(t: TensorImpl, low: int, high: int | None) -> int:
 
 
 def check_bernoulli(t: TensorImpl, p: float, kernel: str) -> None:
+    """Raises RuntimeError unless 0 <= p <= 1, NotImplementedError for complex."""
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
     if t.is_complex():
@@ -96,12 +97,10 @@ def _check_bounds(low: int, high: int, kind: dtype) -> None:
         if kind.category == dt.FLOATING:
             if abs(value) > largest:
                 power = _DIGITS[kind.name]
-                warnings.warn(
+                warn(
                     f"{name} is out of bounds [-(2^{power}), 2^{power}]. Due to precision limitations {C_NAME[kind.name]} can "
                     "support discrete uniform distribution only within this range. This warning will become an error in "
-                    "version 1.7 release, please fix the code in advance",
-                    UserWarning,
-                    stacklevel=5,
+                    "version 1.7 release, please fix the code in advance"
                 )
         elif not smallest <= value <= largest:
             raise RuntimeError(f"{name} is out of bounds for {_TYPE_NAME.get(kind.name, kind.name)}")
