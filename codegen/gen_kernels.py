@@ -93,6 +93,7 @@ def _kernel(f: NativeFunction, d: Derivative) -> str:
         lines += [f"if not ({condition}):", f"    return {_call(params)}"]
     lines += _record(d, inplace=False)
     lines.append(f"result = {_call(params)}")
+    lines += _saved_arguments(d, inplace=False, filled=True)
     lines += _histories(d)
     lines.append("return result")
     return _function(f, params, lines)
@@ -109,6 +110,7 @@ def _inplace_kernel(f: NativeFunction, d: Derivative) -> str:
     lines.append(f"check_inplace({target})")
     lines += _record(d, inplace=True)
     lines.append(_call(params))
+    lines += _saved_arguments(d, inplace=True, filled=True)
     lines.append(f"{'set_history_of_inplace_view' if is_inplace_view(f) else 'rebase_history'}({target}, node)")
     lines += _saved_outputs(d, {output_names(d.schema)[0]: target})
     lines.append(f"return {target}")
@@ -153,9 +155,14 @@ def _refusals(d: Derivative) -> list[str]:
 
 def _record(d: Derivative, inplace: bool) -> list[str]:
     """The lines that make the node and save the arguments."""
-    lines = [f"node = nodes.{d.node}()", "node.next_edges = edges"]
+    return [f"node = nodes.{d.node}()", "node.next_edges = edges", *_saved_arguments(d, inplace, filled=False)]
+
+
+def _saved_arguments(d: Derivative, inplace: bool, filled: bool) -> list[str]:
+    """The lines that save the arguments as they are before the operator runs; or, after it, those that it has `filled`."""
+    lines = []
     for s in d.saved:
-        if s.is_output:
+        if s.is_output or _is_filled(d, s) != filled:
             continue
         condition = _needed(d, s)
         value = _kept(d, s, inplace)
@@ -164,6 +171,11 @@ def _record(d: Derivative, inplace: bool) -> list[str]:
             value = f"{value} if {condition} else None"
         lines.append(f"node.{slot(d, s)} = {value}")
     return lines
+
+
+def _is_filled(d: Derivative, s: Saved) -> bool:
+    """Whether the operator writes to this argument, as rrelu_with_noise does to `noise`. What works in place saves a copy."""
+    return argument(d, s.of).is_write and s.of != d.schema.arguments[0].name
 
 
 def _needed(d: Derivative, s: Saved) -> str:

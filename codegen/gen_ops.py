@@ -117,7 +117,8 @@ def _variant(f: NativeFunction, leaf: str | None) -> str:
     params, args = ", ".join(f.parameters), ", ".join(base.parameters)
     module, _, function = (leaf or f"ops.{base.identifier}").rpartition(".")
     kernel = f"{module.replace('.', '_')}.{function}"
-    outs = [p for p, a in zip(f.parameters, f.schema.arguments) if a.is_write]
+    written = {a.name for a in base.schema.arguments if a.is_write}  # by the operator itself, whatever the twin
+    outs = [p for p, a in zip(f.parameters, f.schema.arguments) if a.is_write and a.name not in written]
     if base.is_view_copy:
         body = f"write_exact_out({outs[0]}, {base.identifier}({args}))"
     elif f.is_view_copy:

@@ -1,4 +1,4 @@
-"""The hidden `X_backward` operators that derivatives.yaml calls, each beside PyTorch's: dtypes, layouts, empty and 0-d tensors.
+"""The hidden `X_backward` operators that derivatives call, each beside PyTorch's: dtypes, layouts, empty and 0-d tensors.
 
 That they are the gradients of the forward operators is what gradcheck and tests/test_autograd_*.py say.
 """
@@ -39,6 +39,27 @@ POINTWISE = cases("""
     A.softplus_backward(x.of([1, 2, 3]), x.of([100, -100, 0]), 1, 20)
     A.log_sigmoid_backward(x(3, 4), v := x(3, 4), A.log_sigmoid_forward(v)[1])
     A.log_sigmoid_backward(x(3, 4), v := x(3, 4) * 50, A.log_sigmoid_forward(v)[1])
+    A.hardsigmoid_backward(x.of([1, 2, nan, 1, 1, 0]), x.of([3, -3, 1, nan, inf, 2]))
+    A.hardswish_backward(x(3, 4), x(3, 4) * 3)
+    A.hardswish_backward(x.of([1, 2, nan, 1, 1, inf]), x.of([3, -3, 1, nan, inf, -4]))
+    A.hardswish_backward(x(2, 3).expand(4, 2, 3), x(4, 2, 3))
+    A.mish_backward(x(3, 4), x(3, 4))
+    A.hardshrink_backward(x(3, 4), x(3, 4), 0.5)
+    A.hardshrink_backward(x.of([nan, inf, 1, 2]), x.of([1, 0.5, nan, -0.5]), 0.5)
+    A.softshrink_backward(x.of([nan, inf, 1, 2]), x.of([1, 0.5, nan, -0.5]), 0.5)
+    A.glu_backward(x(3, 4), x(3, 8), 1)
+    A.glu_backward(x(4, 2).t(), x(4, 4), 0)
+    A.glu_backward(x(1), x(8), -1)
+    A.glu_backward(x(3, 4), x(3, 7), 1)
+    A.glu_backward(x(3), x(8), 0)
+    A.logit_backward(x(3, 4), x.uniform(3, 4))
+    A.logit_backward(x(3, 4), x.uniform(3, 4), 0.25)
+    A.logit_backward(x.of([1, 2, 3, 4, 0]), x.of([-0.5, 0, 1, nan, 2]))
+    A.logit_backward(x.of([1, 2, 3, 4, 0]), x.of([-0.5, 0.25, 0.75, nan, 2]), 0.25)
+    A.infinitely_differentiable_gelu_backward(x(3, 4), x(3, 4))
+    A.rrelu_with_noise_backward(x(3, 4), x(3, 4), x.uniform(3, 4), 0.1, 0.3, True, False)
+    A.rrelu_with_noise_backward(x(3, 4), x(3, 4), x.uniform(3, 4), 0.1, 0.3, False, False)
+    A.rrelu_with_noise_backward(x(3, 4), x(3, 4), x.uniform(3, 4), -0.3, 0.1, False, True)
     A.sigmoid_backward(x(3, 4), x(3, 4).sigmoid())
     A.sigmoid_backward(x().expand(3, 4), x(3, 4).sigmoid())
     A.tanh_backward(x(3, 4), x(3, 4).tanh())
@@ -103,6 +124,20 @@ IMAGES = cases("""
     A._adaptive_avg_pool2d_backward(x(2, 3, 3, 2), x(2, 3, 7, 5))
     A._adaptive_avg_pool2d_backward(x(3, 1, 1), x(3, 7, 5))
     A._adaptive_avg_pool2d_backward(x(2, 3, 9, 5), x(2, 3, 7, 5))
+    adaptive_max_pool(x(2, 3, 7, 5), [3, 2])
+    adaptive_max_pool(x(3, 7, 5), [4, 4])
+    adaptive_max_pool(x(2, 3, 4, 7, 5), [3, 3, 2])
+    A.adaptive_max_pool2d_backward(x(2, 3, 3, 2), x(2, 3, 7, 5), x.labels(2, 3, 3, 3, classes=9))
+    A.reflection_pad1d_backward(x(2, 3, 9), x(2, 3, 5), [3, 1])
+    A.reflection_pad1d_backward(x(2, 3, 8), x(2, 3, 5), [3, 1])
+    A.reflection_pad1d_backward(x(3, 3), x(3, 5), [-1, -1])
+    A.reflection_pad2d_backward(x(2, 3, 7, 9), x(2, 3, 5, 5), [3, 1, 2, 0])
+    A.reflection_pad2d_backward(x(3, 4, 7), x(3, 5, 5), [3, -1, 0, -1])
+    A.reflection_pad3d_backward(x(2, 4, 7, 9), x(2, 3, 5, 5), [3, 1, 2, 0, 1, 0])
+    A.replication_pad1d_backward(x(2, 3, 19), x(2, 3, 5), [8, 6])
+    A.replication_pad2d_backward(x(2, 3, 7, 9), x(2, 3, 5, 5), [3, 1, 2, 0])
+    A.replication_pad2d_backward(x(3, 4, 7), x(3, 5, 5), [3, -1, 0, -1])
+    A.replication_pad3d_backward(x(2, 4, 7, 9), x(2, 3, 5, 5), [3, 1, 2, 0, 1, 0])
     A.upsample_nearest2d_backward(x(2, 3, 8, 10), [8, 10], [2, 3, 4, 5], None, None)
     A.upsample_nearest2d_backward(x(2, 3, 7, 3), [7, 3], [2, 3, 4, 5], None, None)
     A.upsample_nearest2d_backward(x(2, 3, 6, 7), [6, 7], [2, 3, 4, 5], 1.5, 1.5)
@@ -145,6 +180,12 @@ class Typed:
         return self.inputs.uniform(*sizes, dtype=self.dtype)
 
 
+def adaptive_max_pool(A: Any, v: Any, size: list[int]) -> tuple[Any, Any, Any]:
+    """A gradient, the input and the indices; each dimension has its own operator."""
+    values, indices = getattr(A, f"adaptive_max_pool{len(size)}d")(v, size)
+    return values * 2, v, indices
+
+
 def run(line: str, dtype: str, **names: Any) -> None:
     """Both libraries evaluate `line`, where `A` is T.ops.aten, and agree."""
     code = compile(line, "<case>", "eval")
@@ -158,6 +199,9 @@ def run(line: str, dtype: str, **names: Any) -> None:
             "batch": lambda v: A.native_batch_norm(v, None, None, None, None, True, 0.1, 1e-5)[1:],
             "max_pool": lambda g, *pool: A.max_pool2d_with_indices_backward(
                 g, *pool, A.max_pool2d_with_indices(*pool)[1]
+            ),
+            "adaptive_max_pool": lambda v, size: getattr(A, f"adaptive_max_pool{len(size)}d_backward")(
+                *adaptive_max_pool(A, v, size)
             ),
         }
         return eval(code, {"A": A, "x": Typed(x, dtype), **saved, **common})
@@ -245,6 +289,12 @@ def test_the_gradient_of_a_table_adds_up_however_often_a_row_was_read() -> None:
     np.add.at(expected, rows, g)
     got = ops.embedding_dense_backward(from_array(g), from_array(rows), 200, -1, False)
     np.testing.assert_allclose(to_numpy(got), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_the_slope_of_hardsigmoid_is_a_sixth() -> None:
+    """Also in double precision, where PyTorch multiplies by a sixth in single."""
+    g, x = from_array(np.array([1.0, -3.0, 2.0])), from_array(np.array([-2.9, 0.0, 3.1]))
+    np.testing.assert_array_equal(to_numpy(ops.hardsigmoid_backward(g, x)), [1 / 6, -0.5, 0])
 
 
 def test_they_are_hidden() -> None:

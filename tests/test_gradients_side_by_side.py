@@ -69,7 +69,7 @@ OTHER_NODES = {
     "their own in PyTorch, which count in the numbers of nodes",
     r"(add|sub|mul|div|true_divide)_?\.Scalar(_mode)?": "recorded as x + 2 is: by the node of add.Tensor",
     "_convolution": "called by itself it has the node of the implementation that PyTorch chose",
-    "prelu|rrelu_?|unsafe_chunk|pairwise_distance|(pixel|channel)_(un)?shuffle": "of their own in "
+    "prelu|unsafe_chunk|pairwise_distance|(pixel|channel)_(un)?shuffle": "of their own in "
     "PyTorch, made of other operators here",
     "lift_fresh": "it gives its argument back; PyTorch puts a node on it first",
     "reshape|reshape_as|flatten|unflatten|view_as|ravel|matmul|linear|einsum|pad|conj_physical": "made of other operators there",

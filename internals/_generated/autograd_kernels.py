@@ -2043,6 +2043,65 @@ def celu_(op, keys, self, alpha):
     return self
 
 
+def rrelu_with_noise(op, keys, self, noise, lower, upper, training, generator):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, noise, lower, upper, training, generator) if hot.off else op.table[keys](self, noise, lower, upper, training, generator)
+    if noise._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('rrelu_with_noise', 'noise')
+    edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, noise, lower, upper, training, generator) if hot.off else op.table[keys](self, noise, lower, upper, training, generator)
+    node = nodes.RreluWithNoiseBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._saved_lower = lower
+    node._saved_upper = upper
+    node._saved_training = training
+    result = below(op, keys, self, noise, lower, upper, training, generator) if hot.off else op.table[keys](self, noise, lower, upper, training, generator)
+    node._raw_saved_noise = save(noise)
+    set_history(result, node)
+    return result
+
+
+def rrelu_with_noise_(op, keys, self, noise, lower, upper, training, generator):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, noise, lower, upper, training, generator) if hot.off else op.table[keys](self, noise, lower, upper, training, generator)
+    edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, noise, lower, upper, training, generator) if hot.off else op.table[keys](self, noise, lower, upper, training, generator)
+    check_inplace(self)
+    node = nodes.RreluWithNoiseBackward1()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    node._saved_lower = lower
+    node._saved_upper = upper
+    node._saved_training = training
+    below(op, keys, self, noise, lower, upper, training, generator) if hot.off else op.table[keys](self, noise, lower, upper, training, generator)
+    node._raw_saved_noise = save(noise)
+    rebase_history(self, node)
+    return self
+
+
+def rrelu_with_noise_backward(op, keys, grad_output, self, noise, lower, upper, training, self_is_result):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, self, noise, lower, upper, training, self_is_result) if hot.off else op.table[keys](grad_output, self, noise, lower, upper, training, self_is_result)
+    if noise._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('rrelu_with_noise_backward', 'noise')
+    edges = to_grad_output, to_self = gradient_edge(grad_output), gradient_edge(self)
+    if not (to_grad_output[0] is not None or to_self[0] is not None):
+        return below(op, keys, grad_output, self, noise, lower, upper, training, self_is_result) if hot.off else op.table[keys](grad_output, self, noise, lower, upper, training, self_is_result)
+    node = nodes.RreluWithNoiseBackwardBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self) if to_grad_output[0] is not None else None
+    node._raw_saved_noise = save(noise) if to_grad_output[0] is not None else None
+    node._saved_lower = lower
+    node._saved_upper = upper
+    node._saved_training = training
+    result = below(op, keys, grad_output, self, noise, lower, upper, training, self_is_result) if hot.off else op.table[keys](grad_output, self, noise, lower, upper, training, self_is_result)
+    set_history(result, node)
+    return result
+
+
 def threshold_backward(op, keys, grad_output, self, threshold):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, grad_output, self, threshold) if hot.off else op.table[keys](grad_output, self, threshold)
@@ -2157,6 +2216,98 @@ def log_sigmoid_backward(op, keys, grad_output, self, buffer):
     node._raw_saved_buffer = save(buffer) if to_grad_output[0] is not None else None
     node._raw_saved_grad_output = save(grad_output) if to_self[0] is not None else None
     result = below(op, keys, grad_output, self, buffer) if hot.off else op.table[keys](grad_output, self, buffer)
+    set_history(result, node)
+    return result
+
+
+def hardsigmoid_backward(op, keys, grad_output, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, self) if hot.off else op.table[keys](grad_output, self)
+    edges = to_grad_output, to_self = gradient_edge(grad_output), gradient_edge(self)
+    node = nodes.HardsigmoidBackwardBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self) if to_grad_output[0] is not None else None
+    result = below(op, keys, grad_output, self) if hot.off else op.table[keys](grad_output, self)
+    set_history(result, node)
+    return result
+
+
+def hardswish_backward(op, keys, grad_output, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, self) if hot.off else op.table[keys](grad_output, self)
+    edges = to_grad_output, to_self = gradient_edge(grad_output), gradient_edge(self)
+    node = nodes.HardswishBackwardBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._raw_saved_grad_output = save(grad_output) if to_self[0] is not None else None
+    result = below(op, keys, grad_output, self) if hot.off else op.table[keys](grad_output, self)
+    set_history(result, node)
+    return result
+
+
+def mish_backward(op, keys, grad_output, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, self) if hot.off else op.table[keys](grad_output, self)
+    edges = to_grad_output, to_self = gradient_edge(grad_output), gradient_edge(self)
+    node = nodes.MishBackwardBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._raw_saved_grad_output = save(grad_output) if to_self[0] is not None else None
+    result = below(op, keys, grad_output, self) if hot.off else op.table[keys](grad_output, self)
+    set_history(result, node)
+    return result
+
+
+def hardshrink_backward(op, keys, grad_out, self, lambd):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_out, self, lambd) if hot.off else op.table[keys](grad_out, self, lambd)
+    edges = to_grad_out, to_self = gradient_edge(grad_out), gradient_edge(self)
+    node = nodes.HardshrinkBackwardBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self) if to_grad_out[0] is not None else None
+    node._saved_lambd = lambd
+    result = below(op, keys, grad_out, self, lambd) if hot.off else op.table[keys](grad_out, self, lambd)
+    set_history(result, node)
+    return result
+
+
+def softshrink_backward(op, keys, grad_output, self, lambd):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, self, lambd) if hot.off else op.table[keys](grad_output, self, lambd)
+    edges = to_grad_output, to_self = gradient_edge(grad_output), gradient_edge(self)
+    node = nodes.SoftshrinkBackwardBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self) if to_grad_output[0] is not None else None
+    node._saved_lambd = lambd
+    result = below(op, keys, grad_output, self, lambd) if hot.off else op.table[keys](grad_output, self, lambd)
+    set_history(result, node)
+    return result
+
+
+def glu_backward(op, keys, grad_output, self, dim):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, self, dim) if hot.off else op.table[keys](grad_output, self, dim)
+    edges = to_grad_output, to_self = gradient_edge(grad_output), gradient_edge(self)
+    node = nodes.GluBackwardBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._saved_dim = dim
+    node._raw_saved_grad_output = save(grad_output) if to_self[0] is not None else None
+    result = below(op, keys, grad_output, self, dim) if hot.off else op.table[keys](grad_output, self, dim)
+    set_history(result, node)
+    return result
+
+
+def logit_backward(op, keys, grad_output, self, eps):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, self, eps) if hot.off else op.table[keys](grad_output, self, eps)
+    edges = to_grad_output, to_self = gradient_edge(grad_output), gradient_edge(self)
+    node = nodes.LogitBackwardBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._saved_eps = eps
+    node._raw_saved_grad_output = save(grad_output) if to_self[0] is not None else None
+    result = below(op, keys, grad_output, self, eps) if hot.off else op.table[keys](grad_output, self, eps)
     set_history(result, node)
     return result
 
@@ -3350,7 +3501,7 @@ def adaptive_max_pool2d(op, keys, self, output_size):
     edges = (gradient_edge(self),)
     node = nodes.AdaptiveMaxPool2DBackward0()
     node.next_edges = edges
-    node._saved_self_shape = self.shape
+    node._raw_saved_self = save(self)
     result = below(op, keys, self, output_size) if hot.off else op.table[keys](self, output_size)
     set_history(result[0], node, 0)
     node._raw_saved_result1 = save(result[1])
@@ -3363,7 +3514,7 @@ def adaptive_max_pool3d(op, keys, self, output_size):
     edges = (gradient_edge(self),)
     node = nodes.AdaptiveMaxPool3DBackward0()
     node.next_edges = edges
-    node._saved_self_shape = self.shape
+    node._raw_saved_self = save(self)
     result = below(op, keys, self, output_size) if hot.off else op.table[keys](self, output_size)
     set_history(result[0], node, 0)
     node._raw_saved_result1 = save(result[1])
@@ -3800,6 +3951,192 @@ def col2im(op, keys, self, output_size, kernel_size, dilation, padding, stride):
     node._saved_padding = tuple(padding)
     node._saved_stride = tuple(stride)
     result = below(op, keys, self, output_size, kernel_size, dilation, padding, stride) if hot.off else op.table[keys](self, output_size, kernel_size, dilation, padding, stride)
+    set_history(result, node)
+    return result
+
+
+def reflection_pad1d(op, keys, self, padding):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, padding) if hot.off else op.table[keys](self, padding)
+    edges = (gradient_edge(self),)
+    node = nodes.ReflectionPad1DBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._saved_padding = tuple(padding)
+    result = below(op, keys, self, padding) if hot.off else op.table[keys](self, padding)
+    set_history(result, node)
+    return result
+
+
+def reflection_pad1d_backward(op, keys, grad_output, self, padding):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, self, padding) if hot.off else op.table[keys](grad_output, self, padding)
+    edges = to_grad_output, to_self = gradient_edge(grad_output), gradient_edge(self)
+    node = nodes.ReflectionPad1DBackwardBackward0()
+    node.next_edges = edges
+    node._saved_padding = tuple(padding)
+    node._raw_saved_self = save(self) if to_self[0] is not None else None
+    result = below(op, keys, grad_output, self, padding) if hot.off else op.table[keys](grad_output, self, padding)
+    set_history(result, node)
+    return result
+
+
+def replication_pad1d(op, keys, self, padding):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, padding) if hot.off else op.table[keys](self, padding)
+    edges = (gradient_edge(self),)
+    node = nodes.ReplicationPad1DBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._saved_padding = tuple(padding)
+    result = below(op, keys, self, padding) if hot.off else op.table[keys](self, padding)
+    set_history(result, node)
+    return result
+
+
+def replication_pad1d_backward(op, keys, grad_output, self, padding):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, self, padding) if hot.off else op.table[keys](grad_output, self, padding)
+    edges = to_grad_output, to_self = gradient_edge(grad_output), gradient_edge(self)
+    node = nodes.ReplicationPad1DBackwardBackward0()
+    node.next_edges = edges
+    node._saved_padding = tuple(padding)
+    node._raw_saved_self = save(self) if to_self[0] is not None else None
+    result = below(op, keys, grad_output, self, padding) if hot.off else op.table[keys](grad_output, self, padding)
+    set_history(result, node)
+    return result
+
+
+def reflection_pad2d(op, keys, self, padding):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, padding) if hot.off else op.table[keys](self, padding)
+    edges = (gradient_edge(self),)
+    node = nodes.ReflectionPad2DBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._saved_padding = tuple(padding)
+    result = below(op, keys, self, padding) if hot.off else op.table[keys](self, padding)
+    set_history(result, node)
+    return result
+
+
+def reflection_pad2d_backward(op, keys, grad_output, self, padding):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, self, padding) if hot.off else op.table[keys](grad_output, self, padding)
+    edges = to_grad_output, to_self = gradient_edge(grad_output), gradient_edge(self)
+    node = nodes.ReflectionPad2DBackwardBackward0()
+    node.next_edges = edges
+    node._saved_padding = tuple(padding)
+    node._raw_saved_self = save(self) if to_self[0] is not None else None
+    result = below(op, keys, grad_output, self, padding) if hot.off else op.table[keys](grad_output, self, padding)
+    set_history(result, node)
+    return result
+
+
+def replication_pad2d(op, keys, self, padding):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, padding) if hot.off else op.table[keys](self, padding)
+    edges = (gradient_edge(self),)
+    node = nodes.ReplicationPad2DBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._saved_padding = tuple(padding)
+    result = below(op, keys, self, padding) if hot.off else op.table[keys](self, padding)
+    set_history(result, node)
+    return result
+
+
+def replication_pad2d_backward(op, keys, grad_output, self, padding):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, self, padding) if hot.off else op.table[keys](grad_output, self, padding)
+    edges = to_grad_output, to_self = gradient_edge(grad_output), gradient_edge(self)
+    node = nodes.ReplicationPad2DBackwardBackward0()
+    node.next_edges = edges
+    node._saved_padding = tuple(padding)
+    node._raw_saved_self = save(self) if to_self[0] is not None else None
+    result = below(op, keys, grad_output, self, padding) if hot.off else op.table[keys](grad_output, self, padding)
+    set_history(result, node)
+    return result
+
+
+def reflection_pad3d(op, keys, self, padding):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, padding) if hot.off else op.table[keys](self, padding)
+    edges = (gradient_edge(self),)
+    node = nodes.ReflectionPad3DBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._saved_padding = tuple(padding)
+    result = below(op, keys, self, padding) if hot.off else op.table[keys](self, padding)
+    set_history(result, node)
+    return result
+
+
+def reflection_pad3d_backward(op, keys, grad_output, self, padding):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, self, padding) if hot.off else op.table[keys](grad_output, self, padding)
+    edges = to_grad_output, to_self = gradient_edge(grad_output), gradient_edge(self)
+    node = nodes.ReflectionPad3DBackwardBackward0()
+    node.next_edges = edges
+    node._saved_padding = tuple(padding)
+    node._raw_saved_self = save(self) if to_self[0] is not None else None
+    result = below(op, keys, grad_output, self, padding) if hot.off else op.table[keys](grad_output, self, padding)
+    set_history(result, node)
+    return result
+
+
+def replication_pad3d(op, keys, self, padding):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, padding) if hot.off else op.table[keys](self, padding)
+    edges = (gradient_edge(self),)
+    node = nodes.ReplicationPad3DBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._saved_padding = tuple(padding)
+    result = below(op, keys, self, padding) if hot.off else op.table[keys](self, padding)
+    set_history(result, node)
+    return result
+
+
+def replication_pad3d_backward(op, keys, grad_output, self, padding):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, self, padding) if hot.off else op.table[keys](grad_output, self, padding)
+    edges = to_grad_output, to_self = gradient_edge(grad_output), gradient_edge(self)
+    node = nodes.ReplicationPad3DBackwardBackward0()
+    node.next_edges = edges
+    node._saved_padding = tuple(padding)
+    node._raw_saved_self = save(self) if to_self[0] is not None else None
+    result = below(op, keys, grad_output, self, padding) if hot.off else op.table[keys](grad_output, self, padding)
+    set_history(result, node)
+    return result
+
+
+def adaptive_max_pool2d_backward(op, keys, grad_output, self, indices):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, self, indices) if hot.off else op.table[keys](grad_output, self, indices)
+    edges = to_grad_output, to_self = gradient_edge(grad_output), gradient_edge(self)
+    if not (to_grad_output[0] is not None or to_self[0] is not None):
+        return below(op, keys, grad_output, self, indices) if hot.off else op.table[keys](grad_output, self, indices)
+    node = nodes.AdaptiveMaxPool2DBackwardBackward0()
+    node.next_edges = edges
+    node._raw_saved_indices = save(indices) if to_grad_output[0] is not None else None
+    node._raw_saved_self = save(self) if to_self[0] is not None else None
+    result = below(op, keys, grad_output, self, indices) if hot.off else op.table[keys](grad_output, self, indices)
+    set_history(result, node)
+    return result
+
+
+def adaptive_max_pool3d_backward(op, keys, grad_output, self, indices):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, self, indices) if hot.off else op.table[keys](grad_output, self, indices)
+    edges = to_grad_output, to_self = gradient_edge(grad_output), gradient_edge(self)
+    if not (to_grad_output[0] is not None or to_self[0] is not None):
+        return below(op, keys, grad_output, self, indices) if hot.off else op.table[keys](grad_output, self, indices)
+    node = nodes.AdaptiveMaxPool3DBackwardBackward0()
+    node.next_edges = edges
+    node._raw_saved_indices = save(indices) if to_grad_output[0] is not None else None
+    node._raw_saved_self = save(self) if to_self[0] is not None else None
+    result = below(op, keys, grad_output, self, indices) if hot.off else op.table[keys](grad_output, self, indices)
     set_history(result, node)
     return result
 

@@ -8,15 +8,15 @@ from internals.autograd.node import Node
 from internals.autograd.saved_variable import ERR_BACKWARD_TWICE, release, unpack_list, unpack_optional
 from internals._generated.functions import _adaptive_avg_pool2d, _adaptive_avg_pool3d, _fft_c2c, polygamma, trace_backward, view_as_complex, view_as_real, where, xlogy, zeros_like
 from internals._generated.linalg_functions import cross as linalg_cross, lu_solve as linalg_lu_solve
-from internals._generated.nn_functions import _upsample_bicubic2d_aa, _upsample_bilinear2d_aa, _upsample_lanczos2d_aa, _upsample_nearest_exact1d, _upsample_nearest_exact2d, _upsample_nearest_exact3d, avg_pool2d, avg_pool3d, col2im, im2col, nll_loss, nll_loss2d, upsample_bicubic2d, upsample_bilinear2d, upsample_linear1d, upsample_nearest1d, upsample_nearest2d, upsample_nearest3d, upsample_trilinear3d
-from internals._generated.ops import _adaptive_avg_pool2d_backward, _adaptive_avg_pool3d_backward, _cdist_backward, _ctc_loss_backward, _embedding_bag_backward, _embedding_bag_per_sample_weights_backward, _log_softmax_backward_data, _pack_padded_sequence_backward, _pdist_backward, _softmax_backward_data, _upsample_bicubic2d_aa_backward, _upsample_bilinear2d_aa_backward, _upsample_lanczos2d_aa_backward, _upsample_nearest_exact1d_backward, _upsample_nearest_exact2d_backward, _upsample_nearest_exact3d_backward, affine_grid_generator_backward, avg_pool2d_backward, avg_pool3d_backward, binary_cross_entropy_backward, conv_tbc_backward, convolution_backward, diagonal_backward, elu_backward, embedding_dense_backward, fractional_max_pool2d_backward, fractional_max_pool3d_backward, gelu_backward, grid_sampler_2d_backward, grid_sampler_3d_backward, hardtanh_backward, huber_loss_backward, leaky_relu_backward, log_sigmoid_backward, masked_scatter_backward, max_pool2d_with_indices_backward, max_pool3d_with_indices_backward, mse_loss_backward, multi_margin_loss_backward, multilabel_margin_loss_backward, native_batch_norm_backward, native_dropout_backward, native_layer_norm_backward, nll_loss2d_backward, nll_loss_backward, select_backward, sigmoid_backward, silu_backward, slice_Tensor, smooth_l1_loss_backward, soft_margin_loss_backward, softplus_backward, tanh_backward, threshold_backward, unfold_backward, upsample_bicubic2d_backward, upsample_bilinear2d_backward, upsample_linear1d_backward, upsample_nearest1d_backward, upsample_nearest2d_backward, upsample_nearest3d_backward, upsample_trilinear3d_backward
+from internals._generated.nn_functions import _upsample_bicubic2d_aa, _upsample_bilinear2d_aa, _upsample_lanczos2d_aa, _upsample_nearest_exact1d, _upsample_nearest_exact2d, _upsample_nearest_exact3d, avg_pool2d, avg_pool3d, col2im, im2col, nll_loss, nll_loss2d, reflection_pad1d, reflection_pad2d, reflection_pad3d, replication_pad1d, replication_pad2d, replication_pad3d, upsample_bicubic2d, upsample_bilinear2d, upsample_linear1d, upsample_nearest1d, upsample_nearest2d, upsample_nearest3d, upsample_trilinear3d
+from internals._generated.ops import _adaptive_avg_pool2d_backward, _adaptive_avg_pool3d_backward, _cdist_backward, _ctc_loss_backward, _embedding_bag_backward, _embedding_bag_per_sample_weights_backward, _log_softmax_backward_data, _pack_padded_sequence_backward, _pdist_backward, _softmax_backward_data, _upsample_bicubic2d_aa_backward, _upsample_bilinear2d_aa_backward, _upsample_lanczos2d_aa_backward, _upsample_nearest_exact1d_backward, _upsample_nearest_exact2d_backward, _upsample_nearest_exact3d_backward, adaptive_max_pool2d_backward, adaptive_max_pool3d_backward, affine_grid_generator_backward, avg_pool2d_backward, avg_pool3d_backward, binary_cross_entropy_backward, conv_tbc_backward, convolution_backward, diagonal_backward, elu_backward, embedding_dense_backward, fractional_max_pool2d_backward, fractional_max_pool3d_backward, gelu_backward, glu_backward, grid_sampler_2d_backward, grid_sampler_3d_backward, hardshrink_backward, hardsigmoid_backward, hardswish_backward, hardtanh_backward, huber_loss_backward, leaky_relu_backward, log_sigmoid_backward, logit_backward, masked_scatter_backward, max_pool2d_with_indices_backward, max_pool3d_with_indices_backward, mish_backward, mse_loss_backward, multi_margin_loss_backward, multilabel_margin_loss_backward, native_batch_norm_backward, native_dropout_backward, native_layer_norm_backward, nll_loss2d_backward, nll_loss_backward, reflection_pad1d_backward, reflection_pad2d_backward, reflection_pad3d_backward, replication_pad1d_backward, replication_pad2d_backward, replication_pad3d_backward, rrelu_with_noise_backward, select_backward, sigmoid_backward, silu_backward, slice_Tensor, smooth_l1_loss_backward, soft_margin_loss_backward, softplus_backward, softshrink_backward, tanh_backward, threshold_backward, unfold_backward, upsample_bicubic2d_backward, upsample_bilinear2d_backward, upsample_linear1d_backward, upsample_nearest1d_backward, upsample_nearest2d_backward, upsample_nearest3d_backward, upsample_trilinear3d_backward
 from internals._generated.special_functions import i1 as special_i1, i1e as special_i1e, xlog1py as special_xlog1py, zeta as special_zeta
 from internals.autograd.formulas.activations import elu_double_backward, gelu_double_backward, log_sigmoid_double_backward, log_softmax_double_backward, silu_double_backward, softmax_double_backward, softplus_double_backward
 from internals.autograd.formulas.complex import angle_backward, conj, imaginary_part, polar_backward, real_part, sgn_backward, to_copy_backward
 from internals.autograd.formulas.convolution import convolution_double_backward
 from internals.autograd.formulas.distances import dist_backward, euclidean_dist_backward, renorm_backward
 from internals.autograd.formulas.fft import fft_c2r_backward, fft_r2c_backward
-from internals.autograd.formulas.gates import glu_gradient, hardsigmoid_gradient, hardswish_gradient, mish_gradient, shrink_gradient
+from internals.autograd.formulas.gates import glu_double_backward, glu_double_backward_grad_output, hardswish_double_backward, logit_double_backward, mish_double_backward
 from internals.autograd.formulas.grid_sampler import grid_sampler_double_backward
 from internals.autograd.formulas.indexing import gather_backward, index_backward, index_put_self_backward, index_put_values_backward, index_select_backward, masked_select_backward, scatter_not_implemented
 from internals.autograd.formulas.joining import cat_tensors_backward, repeat_backward, roll_backward, stack_tensors_backward
@@ -34,10 +34,10 @@ from internals.autograd.formulas.movement import as_strided_scatter_backward, bl
 from internals.autograd.formulas.normalization import batchnorm_double_backward, group_norm_backward, group_norm_double_backward, layer_norm_double_backward
 from internals.autograd.formulas.norms import logsumexp_backward, norm_backward
 from internals.autograd.formulas.pointwise import acosh_slope, atan2_backward, clamp_backward, clamp_backward_min_max, copysign_backward, derivative_not_implemented, div_other_backward, div_self_backward, dropout_scale, grad_where, maybe_multiply, no_derivative, pow_backward, pow_backward_exponent, pow_backward_self, sinc_backward
-from internals.autograd.formulas.pooling import adaptive_max_pool_gradient, constant_pad_nd_backward, embedding_dense_double_backward, max_pool_double_backward, not_implemented
+from internals.autograd.formulas.pooling import constant_pad_nd_backward, embedding_dense_double_backward, max_pool_double_backward, not_implemented
 from internals.autograd.formulas.reductions import amax_backward, aminmax_backward, evenly_distribute_backward, mean_backward, nansum_backward, sum_backward, value_selecting_reduction_backward
 from internals.autograd.formulas.scans import cummaxmin_backward, cumprod_backward, cumsum_backward, logcumsumexp_backward, prod_backward, prod_dim_backward
-from internals.autograd.formulas.special import i1_backward, i1e_backward, igamma_backward, logit_backward, mvlgamma_backward
+from internals.autograd.formulas.special import i1_backward, i1e_backward, igamma_backward, mvlgamma_backward
 from internals.autograd.formulas.views import as_strided_backward, permute_backward, slice_backward_wrapper, split_backward, split_with_sizes_backward, sum_to, unbind_backward
 from math import pi
 
@@ -2007,7 +2007,7 @@ class HardsigmoidBackward0(Node):
         if grad is None:
             return (None,) * len(node.next_edges)
         self = node._raw_saved_self.unpack(node)
-        return (hardsigmoid_gradient(grad, self),)
+        return (hardsigmoid_backward(grad, self),)
 
     def release_variables(node):
         release(node._raw_saved_self)
@@ -2025,7 +2025,7 @@ class HardswishBackward0(Node):
         if grad is None:
             return (None,) * len(node.next_edges)
         self = node._raw_saved_self.unpack(node)
-        return (hardswish_gradient(grad, self),)
+        return (hardswish_backward(grad, self),)
 
     def release_variables(node):
         release(node._raw_saved_self)
@@ -2043,7 +2043,7 @@ class MishBackward0(Node):
         if grad is None:
             return (None,) * len(node.next_edges)
         self = node._raw_saved_self.unpack(node)
-        return (mish_gradient(grad, self),)
+        return (mish_backward(grad, self),)
 
     def release_variables(node):
         release(node._raw_saved_self)
@@ -2062,7 +2062,7 @@ class GluBackward0(Node):
             return (None,) * len(node.next_edges)
         self = node._raw_saved_self.unpack(node)
         dim = node._saved_dim
-        return (glu_gradient(grad, self, dim),)
+        return (glu_backward(grad, self, dim),)
 
     def release_variables(node):
         release(node._raw_saved_self)
@@ -2081,7 +2081,7 @@ class HardshrinkBackward0(Node):
             return (None,) * len(node.next_edges)
         self = node._raw_saved_self.unpack(node)
         lambd = node._saved_lambd
-        return (shrink_gradient(grad, self, lambd),)
+        return (hardshrink_backward(grad, self, lambd),)
 
     def release_variables(node):
         release(node._raw_saved_self)
@@ -2100,7 +2100,7 @@ class SoftshrinkBackward0(Node):
             return (None,) * len(node.next_edges)
         self = node._raw_saved_self.unpack(node)
         lambd = node._saved_lambd
-        return (shrink_gradient(grad, self, lambd),)
+        return (softshrink_backward(grad, self, lambd),)
 
     def release_variables(node):
         release(node._raw_saved_self)
@@ -2182,6 +2182,78 @@ class LogSoftmaxBackward0(Node):
 
     def release_variables(node):
         release(node._raw_saved_result)
+
+
+class RreluWithNoiseBackward0(Node):
+    """aten::rrelu_with_noise(Tensor self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_raw_saved_noise', '_saved_lower', '_saved_upper', '_saved_training', )
+    saved_names = ('self', 'noise', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        noise = node._raw_saved_noise.unpack(node)
+        lower = node._saved_lower
+        upper = node._saved_upper
+        training = node._saved_training
+        return (rrelu_with_noise_backward(grad, self, noise, lower, upper, training, False),)
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_noise)
+
+
+class RreluWithNoiseBackward1(Node):
+    """aten::rrelu_with_noise_(Tensor(a!) self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor(a!)"""
+
+    __slots__ = ('_raw_saved_self', '_raw_saved_noise', '_saved_lower', '_saved_upper', '_saved_training', )
+    saved_names = ('self', 'noise', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        noise = node._raw_saved_noise.unpack(node)
+        lower = node._saved_lower
+        upper = node._saved_upper
+        training = node._saved_training
+        return (rrelu_with_noise_backward(grad, self, noise, lower, upper, training, False),)
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_noise)
+
+
+class RreluWithNoiseBackwardBackward0(Node):
+    """aten::rrelu_with_noise_backward(Tensor grad_output, Tensor self, Tensor noise, Scalar lower, Scalar upper, bool training, bool self_is_result) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_raw_saved_noise', '_saved_lower', '_saved_upper', '_saved_training', )
+    saved_names = ('self', 'noise', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_grad_output, _), (to_self, _) = node.next_edges
+        grad_grad_output = grad_self = None
+        if to_grad_output is not None:
+            self = node._raw_saved_self.unpack(node)
+            noise = node._raw_saved_noise.unpack(node)
+            lower = node._saved_lower
+            upper = node._saved_upper
+            training = node._saved_training
+            grad_grad_output = rrelu_with_noise_backward(grad, self, noise, lower, upper, training, False)
+        if to_self is not None:
+            grad_self = zeros_like(grad)
+        return grad_grad_output, grad_self
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_noise)
 
 
 class ThresholdBackwardBackward0(Node):
@@ -2404,6 +2476,188 @@ class LogSigmoidBackwardBackward0(Node):
 
     def release_variables(node):
         release(node._raw_saved_self, node._raw_saved_buffer, node._raw_saved_grad_output)
+
+
+class HardsigmoidBackwardBackward0(Node):
+    """aten::hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_grad_output, _), (to_self, _) = node.next_edges
+        grad_grad_output = grad_self = None
+        if to_grad_output is not None:
+            self = node._raw_saved_self.unpack(node)
+            grad_grad_output = hardsigmoid_backward(grad, self)
+        if to_self is not None:
+            grad_self = zeros_like(grad)
+        return grad_grad_output, grad_self
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class HardswishBackwardBackward0(Node):
+    """aten::hardswish_backward(Tensor grad_output, Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_raw_saved_grad_output', )
+    saved_names = ('self', 'grad_output', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_grad_output, _), (to_self, _) = node.next_edges
+        grad_grad_output = grad_self = None
+        if to_grad_output is not None:
+            self = node._raw_saved_self.unpack(node)
+            grad_grad_output = hardswish_backward(grad, self)
+        if to_self is not None:
+            self = node._raw_saved_self.unpack(node)
+            grad_output = node._raw_saved_grad_output.unpack(node)
+            grad_self = hardswish_double_backward(grad * grad_output, self)
+        return grad_grad_output, grad_self
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_grad_output)
+
+
+class MishBackwardBackward0(Node):
+    """aten::mish_backward(Tensor grad_output, Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_raw_saved_grad_output', )
+    saved_names = ('self', 'grad_output', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_grad_output, _), (to_self, _) = node.next_edges
+        grad_grad_output = grad_self = None
+        if to_grad_output is not None:
+            self = node._raw_saved_self.unpack(node)
+            grad_grad_output = mish_backward(grad, self)
+        if to_self is not None:
+            self = node._raw_saved_self.unpack(node)
+            grad_output = node._raw_saved_grad_output.unpack(node)
+            grad_self = mish_double_backward(grad * grad_output, self)
+        return grad_grad_output, grad_self
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_grad_output)
+
+
+class HardshrinkBackwardBackward0(Node):
+    """aten::hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_saved_lambd', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_grad_out, _), (to_self, _) = node.next_edges
+        grad_grad_out = grad_self = None
+        if to_grad_out is not None:
+            self = node._raw_saved_self.unpack(node)
+            lambd = node._saved_lambd
+            grad_grad_out = hardshrink_backward(grad, self, lambd)
+        if to_self is not None:
+            grad_self = zeros_like(grad)
+        return grad_grad_out, grad_self
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class SoftshrinkBackwardBackward0(Node):
+    """aten::softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_saved_lambd', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_grad_output, _), (to_self, _) = node.next_edges
+        grad_grad_output = grad_self = None
+        if to_grad_output is not None:
+            self = node._raw_saved_self.unpack(node)
+            lambd = node._saved_lambd
+            grad_grad_output = softshrink_backward(grad, self, lambd)
+        if to_self is not None:
+            grad_self = zeros_like(grad)
+        return grad_grad_output, grad_self
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class GluBackwardBackward0(Node):
+    """aten::glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_saved_dim', '_raw_saved_grad_output', )
+    saved_names = ('self', 'grad_output', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_grad_output, _), (to_self, _) = node.next_edges
+        grad_grad_output = grad_self = None
+        if to_grad_output is not None:
+            self = node._raw_saved_self.unpack(node)
+            dim = node._saved_dim
+            grad_grad_output = glu_double_backward_grad_output(grad, self, dim)
+        if to_self is not None:
+            grad_output = node._raw_saved_grad_output.unpack(node)
+            self = node._raw_saved_self.unpack(node)
+            dim = node._saved_dim
+            grad_self = glu_double_backward(grad, grad_output, self, dim)
+        return grad_grad_output, grad_self
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_grad_output)
+
+
+class LogitBackwardBackward0(Node):
+    """aten::logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_saved_eps', '_raw_saved_grad_output', )
+    saved_names = ('self', 'grad_output', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_grad_output, _), (to_self, _) = node.next_edges
+        grad_grad_output = grad_self = None
+        if to_grad_output is not None:
+            self = node._raw_saved_self.unpack(node)
+            eps = node._saved_eps
+            grad_grad_output = logit_backward(grad, self, eps)
+        if to_self is not None:
+            self = node._raw_saved_self.unpack(node)
+            eps = node._saved_eps
+            grad_output = node._raw_saved_grad_output.unpack(node)
+            grad_self = logit_double_backward(grad * grad_output, self, eps)
+        return grad_grad_output, grad_self
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_grad_output)
 
 
 class SigmoidBackwardBackward0(Node):
@@ -4002,39 +4256,39 @@ class MaxUnpool3DBackward0(Node):
 class AdaptiveMaxPool2DBackward0(Node):
     """aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)"""
 
-    __slots__ = ('_raw_saved_result1', '_saved_self_shape', )
-    saved_names = ('result1', )
+    __slots__ = ('_raw_saved_self', '_raw_saved_result1', )
+    saved_names = ('self', 'result1', )
     saves = True
 
     def apply(node, grads):
         grad = grads[0]
         if grad is None:
             return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
         result1 = node._raw_saved_result1.unpack(node)
-        self_shape = node._saved_self_shape
-        return (adaptive_max_pool_gradient(grad, result1, self_shape, 2),)
+        return (adaptive_max_pool2d_backward(grad, self, result1),)
 
     def release_variables(node):
-        release(node._raw_saved_result1)
+        release(node._raw_saved_self, node._raw_saved_result1)
 
 
 class AdaptiveMaxPool3DBackward0(Node):
     """aten::adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)"""
 
-    __slots__ = ('_raw_saved_result1', '_saved_self_shape', )
-    saved_names = ('result1', )
+    __slots__ = ('_raw_saved_self', '_raw_saved_result1', )
+    saved_names = ('self', 'result1', )
     saves = True
 
     def apply(node, grads):
         grad = grads[0]
         if grad is None:
             return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
         result1 = node._raw_saved_result1.unpack(node)
-        self_shape = node._saved_self_shape
-        return (adaptive_max_pool_gradient(grad, result1, self_shape, 3),)
+        return (adaptive_max_pool3d_backward(grad, self, result1),)
 
     def release_variables(node):
-        release(node._raw_saved_result1)
+        release(node._raw_saved_self, node._raw_saved_result1)
 
 
 class ConstantPadNdBackward0(Node):
@@ -4498,6 +4752,320 @@ class Col2ImBackward0(Node):
         padding = node._saved_padding
         stride = node._saved_stride
         return (im2col(grad, kernel_size, dilation, padding, stride),)
+
+
+class AdaptiveMaxPool2DBackwardBackward0(Node):
+    """aten::adaptive_max_pool2d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor"""
+
+    __slots__ = ('_raw_saved_indices', '_raw_saved_self', )
+    saved_names = ('indices', 'self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_grad_output, _), (to_self, _) = node.next_edges
+        grad_grad_output = grad_self = None
+        if to_grad_output is not None:
+            indices = node._raw_saved_indices.unpack(node)
+            grad_grad_output = max_pool_double_backward(grad, indices, 2)
+        if to_self is not None:
+            self = node._raw_saved_self.unpack(node)
+            grad_self = zeros_like(self)
+        return grad_grad_output, grad_self
+
+    def release_variables(node):
+        release(node._raw_saved_indices, node._raw_saved_self)
+
+
+class AdaptiveMaxPool3DBackwardBackward0(Node):
+    """aten::adaptive_max_pool3d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor"""
+
+    __slots__ = ('_raw_saved_indices', '_raw_saved_self', )
+    saved_names = ('indices', 'self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_grad_output, _), (to_self, _) = node.next_edges
+        grad_grad_output = grad_self = None
+        if to_grad_output is not None:
+            indices = node._raw_saved_indices.unpack(node)
+            grad_grad_output = max_pool_double_backward(grad, indices, 3)
+        if to_self is not None:
+            self = node._raw_saved_self.unpack(node)
+            grad_self = zeros_like(self)
+        return grad_grad_output, grad_self
+
+    def release_variables(node):
+        release(node._raw_saved_indices, node._raw_saved_self)
+
+
+class ReflectionPad1DBackward0(Node):
+    """aten::reflection_pad1d(Tensor self, int[2] padding) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_saved_padding', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        padding = node._saved_padding
+        return (reflection_pad1d_backward(grad, self, padding),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class ReflectionPad1DBackwardBackward0(Node):
+    """aten::reflection_pad1d_backward(Tensor grad_output, Tensor self, int[2] padding) -> Tensor"""
+
+    __slots__ = ('_saved_padding', '_raw_saved_self', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_grad_output, _), (to_self, _) = node.next_edges
+        grad_grad_output = grad_self = None
+        if to_grad_output is not None:
+            padding = node._saved_padding
+            grad_grad_output = reflection_pad1d(grad, padding)
+        if to_self is not None:
+            self = node._raw_saved_self.unpack(node)
+            grad_self = zeros_like(self)
+        return grad_grad_output, grad_self
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class ReplicationPad1DBackward0(Node):
+    """aten::replication_pad1d(Tensor self, int[2] padding) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_saved_padding', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        padding = node._saved_padding
+        return (replication_pad1d_backward(grad, self, padding),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class ReplicationPad1DBackwardBackward0(Node):
+    """aten::replication_pad1d_backward(Tensor grad_output, Tensor self, int[2] padding) -> Tensor"""
+
+    __slots__ = ('_saved_padding', '_raw_saved_self', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_grad_output, _), (to_self, _) = node.next_edges
+        grad_grad_output = grad_self = None
+        if to_grad_output is not None:
+            padding = node._saved_padding
+            grad_grad_output = replication_pad1d(grad, padding)
+        if to_self is not None:
+            self = node._raw_saved_self.unpack(node)
+            grad_self = zeros_like(self)
+        return grad_grad_output, grad_self
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class ReflectionPad2DBackward0(Node):
+    """aten::reflection_pad2d(Tensor self, int[4] padding) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_saved_padding', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        padding = node._saved_padding
+        return (reflection_pad2d_backward(grad, self, padding),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class ReflectionPad2DBackwardBackward0(Node):
+    """aten::reflection_pad2d_backward(Tensor grad_output, Tensor self, int[4] padding) -> Tensor"""
+
+    __slots__ = ('_saved_padding', '_raw_saved_self', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_grad_output, _), (to_self, _) = node.next_edges
+        grad_grad_output = grad_self = None
+        if to_grad_output is not None:
+            padding = node._saved_padding
+            grad_grad_output = reflection_pad2d(grad, padding)
+        if to_self is not None:
+            self = node._raw_saved_self.unpack(node)
+            grad_self = zeros_like(self)
+        return grad_grad_output, grad_self
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class ReplicationPad2DBackward0(Node):
+    """aten::replication_pad2d(Tensor self, int[4] padding) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_saved_padding', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        padding = node._saved_padding
+        return (replication_pad2d_backward(grad, self, padding),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class ReplicationPad2DBackwardBackward0(Node):
+    """aten::replication_pad2d_backward(Tensor grad_output, Tensor self, int[4] padding) -> Tensor"""
+
+    __slots__ = ('_saved_padding', '_raw_saved_self', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_grad_output, _), (to_self, _) = node.next_edges
+        grad_grad_output = grad_self = None
+        if to_grad_output is not None:
+            padding = node._saved_padding
+            grad_grad_output = replication_pad2d(grad, padding)
+        if to_self is not None:
+            self = node._raw_saved_self.unpack(node)
+            grad_self = zeros_like(self)
+        return grad_grad_output, grad_self
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class ReflectionPad3DBackward0(Node):
+    """aten::reflection_pad3d(Tensor self, int[6] padding) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_saved_padding', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        padding = node._saved_padding
+        return (reflection_pad3d_backward(grad, self, padding),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class ReflectionPad3DBackwardBackward0(Node):
+    """aten::reflection_pad3d_backward(Tensor grad_output, Tensor self, int[6] padding) -> Tensor"""
+
+    __slots__ = ('_saved_padding', '_raw_saved_self', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_grad_output, _), (to_self, _) = node.next_edges
+        grad_grad_output = grad_self = None
+        if to_grad_output is not None:
+            padding = node._saved_padding
+            grad_grad_output = reflection_pad3d(grad, padding)
+        if to_self is not None:
+            self = node._raw_saved_self.unpack(node)
+            grad_self = zeros_like(self)
+        return grad_grad_output, grad_self
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class ReplicationPad3DBackward0(Node):
+    """aten::replication_pad3d(Tensor self, int[6] padding) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_saved_padding', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        padding = node._saved_padding
+        return (replication_pad3d_backward(grad, self, padding),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class ReplicationPad3DBackwardBackward0(Node):
+    """aten::replication_pad3d_backward(Tensor grad_output, Tensor self, int[6] padding) -> Tensor"""
+
+    __slots__ = ('_saved_padding', '_raw_saved_self', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_grad_output, _), (to_self, _) = node.next_edges
+        grad_grad_output = grad_self = None
+        if to_grad_output is not None:
+            padding = node._saved_padding
+            grad_grad_output = replication_pad3d(grad, padding)
+        if to_self is not None:
+            self = node._raw_saved_self.unpack(node)
+            grad_self = zeros_like(self)
+        return grad_grad_output, grad_self
+
+    def release_variables(node):
+        release(node._raw_saved_self)
 
 
 class PackPaddedSequenceBackward0(Node):

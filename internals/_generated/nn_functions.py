@@ -7,7 +7,7 @@ Each function parses its arguments against the overloads listed with its parser 
 from internals._generated import ops
 from internals.core.arg_parser import PythonArgParser
 
-__all__ = ['linear', 'gelu', 'gelu_', 'silu', 'silu_', 'leaky_relu', 'leaky_relu_', 'elu', 'elu_', 'softplus', 'hardtanh', 'hardtanh_', 'relu6', 'relu6_', 'log_sigmoid', 'hardsigmoid', 'hardsigmoid_', 'hardswish', 'hardswish_', 'mish', 'mish_', 'glu', 'softshrink', 'scaled_dot_product_attention', 'mse_loss', 'smooth_l1_loss', 'huber_loss', 'binary_cross_entropy', 'nll_loss', 'nll_loss2d', 'nll_loss_nd', 'cross_entropy_loss', 'l1_loss', 'one_hot', 'soft_margin_loss', 'multi_margin_loss', 'multilabel_margin_loss', 'max_pool2d_with_indices', 'avg_pool2d', 'adaptive_avg_pool2d', 'avg_pool3d', 'max_pool3d_with_indices', 'fractional_max_pool2d', 'fractional_max_pool3d', 'max_unpool2d', 'max_unpool3d', 'adaptive_avg_pool3d', 'adaptive_max_pool2d', 'adaptive_max_pool3d', 'upsample_nearest2d', 'upsample_bilinear2d', 'upsample_nearest1d', 'upsample_nearest3d', '_upsample_nearest_exact1d', '_upsample_nearest_exact2d', '_upsample_nearest_exact3d', 'upsample_linear1d', 'upsample_trilinear3d', 'upsample_bicubic2d', '_upsample_bilinear2d_aa', '_upsample_bicubic2d_aa', '_upsample_lanczos2d_aa', 'im2col', 'col2im', 'pad']
+__all__ = ['linear', 'gelu', 'gelu_', 'silu', 'silu_', 'leaky_relu', 'leaky_relu_', 'elu', 'elu_', 'softplus', 'hardtanh', 'hardtanh_', 'relu6', 'relu6_', 'log_sigmoid', 'hardsigmoid', 'hardsigmoid_', 'hardswish', 'hardswish_', 'mish', 'mish_', 'glu', 'softshrink', 'rrelu_with_noise', 'rrelu_with_noise_', 'scaled_dot_product_attention', 'mse_loss', 'smooth_l1_loss', 'huber_loss', 'binary_cross_entropy', 'nll_loss', 'nll_loss2d', 'nll_loss_nd', 'cross_entropy_loss', 'l1_loss', 'one_hot', 'soft_margin_loss', 'multi_margin_loss', 'multilabel_margin_loss', 'max_pool2d_with_indices', 'avg_pool2d', 'adaptive_avg_pool2d', 'avg_pool3d', 'max_pool3d_with_indices', 'fractional_max_pool2d', 'fractional_max_pool3d', 'max_unpool2d', 'max_unpool3d', 'adaptive_avg_pool3d', 'adaptive_max_pool2d', 'adaptive_max_pool3d', 'upsample_nearest2d', 'upsample_bilinear2d', 'upsample_nearest1d', 'upsample_nearest3d', '_upsample_nearest_exact1d', '_upsample_nearest_exact2d', '_upsample_nearest_exact3d', 'upsample_linear1d', 'upsample_trilinear3d', 'upsample_bicubic2d', '_upsample_bilinear2d_aa', '_upsample_bicubic2d_aa', '_upsample_lanczos2d_aa', 'im2col', 'col2im', 'pad', 'reflection_pad1d', 'replication_pad1d', 'reflection_pad2d', 'replication_pad2d', 'reflection_pad3d', 'replication_pad3d', '_pad_circular', '_pad_enum']
 
 _parse_linear = PythonArgParser('linear', [(ops.linear_op, ops.linear, ops.linear_out_op, ops.linear_out)], False)
 def linear(*args, **kwargs):
@@ -123,6 +123,16 @@ _parse_softshrink = PythonArgParser('softshrink', [(ops.softshrink_op, ops.softs
 def softshrink(*args, **kwargs):
     """aten::softshrink(Tensor self, Scalar lambd=0.5) -> Tensor"""
     return _parse_softshrink(args, kwargs)
+
+_parse_rrelu_with_noise = PythonArgParser('rrelu_with_noise', [(ops.rrelu_with_noise_op, ops.rrelu_with_noise, ops.rrelu_with_noise_out_op, ops.rrelu_with_noise_out)], False)
+def rrelu_with_noise(*args, **kwargs):
+    """aten::rrelu_with_noise(Tensor self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor"""
+    return _parse_rrelu_with_noise(args, kwargs)
+
+_parse_rrelu_with_noise_ = PythonArgParser('rrelu_with_noise_', [(ops.rrelu_with_noise__op, ops.rrelu_with_noise_)], False)
+def rrelu_with_noise_(*args, **kwargs):
+    """aten::rrelu_with_noise_(Tensor(a!) self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor(a!)"""
+    return _parse_rrelu_with_noise_(args, kwargs)
 
 _parse_scaled_dot_product_attention = PythonArgParser('scaled_dot_product_attention', [(ops.scaled_dot_product_attention_op, ops.scaled_dot_product_attention)], False)
 def scaled_dot_product_attention(*args, **kwargs):
@@ -333,3 +343,43 @@ _parse_pad = PythonArgParser('pad', [(ops.pad_op, ops.pad)], False)
 def pad(*args, **kwargs):
     """aten::pad(Tensor self, int[] pad, str mode="constant", float? value=None) -> Tensor"""
     return _parse_pad(args, kwargs)
+
+_parse_reflection_pad1d = PythonArgParser('reflection_pad1d', [(ops.reflection_pad1d_op, ops.reflection_pad1d, ops.reflection_pad1d_out_op, ops.reflection_pad1d_out)], False)
+def reflection_pad1d(*args, **kwargs):
+    """aten::reflection_pad1d(Tensor self, int[2] padding) -> Tensor"""
+    return _parse_reflection_pad1d(args, kwargs)
+
+_parse_replication_pad1d = PythonArgParser('replication_pad1d', [(ops.replication_pad1d_op, ops.replication_pad1d, ops.replication_pad1d_out_op, ops.replication_pad1d_out)], False)
+def replication_pad1d(*args, **kwargs):
+    """aten::replication_pad1d(Tensor self, int[2] padding) -> Tensor"""
+    return _parse_replication_pad1d(args, kwargs)
+
+_parse_reflection_pad2d = PythonArgParser('reflection_pad2d', [(ops.reflection_pad2d_op, ops.reflection_pad2d, ops.reflection_pad2d_out_op, ops.reflection_pad2d_out)], False)
+def reflection_pad2d(*args, **kwargs):
+    """aten::reflection_pad2d(Tensor self, int[4] padding) -> Tensor"""
+    return _parse_reflection_pad2d(args, kwargs)
+
+_parse_replication_pad2d = PythonArgParser('replication_pad2d', [(ops.replication_pad2d_op, ops.replication_pad2d, ops.replication_pad2d_out_op, ops.replication_pad2d_out)], False)
+def replication_pad2d(*args, **kwargs):
+    """aten::replication_pad2d(Tensor self, int[4] padding) -> Tensor"""
+    return _parse_replication_pad2d(args, kwargs)
+
+_parse_reflection_pad3d = PythonArgParser('reflection_pad3d', [(ops.reflection_pad3d_op, ops.reflection_pad3d, ops.reflection_pad3d_out_op, ops.reflection_pad3d_out)], False)
+def reflection_pad3d(*args, **kwargs):
+    """aten::reflection_pad3d(Tensor self, int[6] padding) -> Tensor"""
+    return _parse_reflection_pad3d(args, kwargs)
+
+_parse_replication_pad3d = PythonArgParser('replication_pad3d', [(ops.replication_pad3d_op, ops.replication_pad3d, ops.replication_pad3d_out_op, ops.replication_pad3d_out)], False)
+def replication_pad3d(*args, **kwargs):
+    """aten::replication_pad3d(Tensor self, int[6] padding) -> Tensor"""
+    return _parse_replication_pad3d(args, kwargs)
+
+_parse__pad_circular = PythonArgParser('_pad_circular', [(ops._pad_circular_op, ops._pad_circular)], False)
+def _pad_circular(*args, **kwargs):
+    """aten::_pad_circular(Tensor self, int[] pad) -> Tensor"""
+    return _parse__pad_circular(args, kwargs)
+
+_parse__pad_enum = PythonArgParser('_pad_enum', [(ops._pad_enum_op, ops._pad_enum)], False)
+def _pad_enum(*args, **kwargs):
+    """aten::_pad_enum(Tensor self, int[] pad, int mode, float? value=None) -> Tensor"""
+    return _parse__pad_enum(args, kwargs)

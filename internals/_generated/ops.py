@@ -3176,17 +3176,41 @@ def prelu(self, weight, _table=prelu_op.table):
         return prelu_op(self, weight)
     return _table[self._geometry.keys | weight._geometry.keys](self, weight)
 
-rrelu_op = define('rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor', CompositeImplicitAutograd='activations_composed.rrelu')
+rrelu_op = define('rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor', CompositeImplicitAutograd='random_slopes.rrelu')
 def rrelu(self, lower, upper, training, generator, _table=rrelu_op.table):
     if hot.off:
         return rrelu_op(self, lower, upper, training, generator)
     return _table[self._geometry.keys](self, lower, upper, training, generator)
 
-rrelu__op = define('rrelu_(Tensor(a!) self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor(a!)', CompositeImplicitAutograd='activations_composed.rrelu_')
+rrelu__op = define('rrelu_(Tensor(a!) self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor(a!)', CompositeImplicitAutograd='random_slopes.rrelu_')
 def rrelu_(self, lower, upper, training, generator, _table=rrelu__op.table):
     if hot.off:
         return rrelu__op(self, lower, upper, training, generator)
     return _table[self._geometry.keys](self, lower, upper, training, generator)
+
+rrelu_with_noise_op = define('rrelu_with_noise(Tensor self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor', CompositeExplicitAutograd='random_slopes.rrelu_with_noise', Autograd='_generated.autograd_kernels.rrelu_with_noise')
+def rrelu_with_noise(self, noise, lower, upper, training, generator, _table=rrelu_with_noise_op.table):
+    if hot.off:
+        return rrelu_with_noise_op(self, noise, lower, upper, training, generator)
+    return _table[self._geometry.keys | noise._geometry.keys](self, noise, lower, upper, training, generator)
+
+rrelu_with_noise_out_op = define('rrelu_with_noise.out(Tensor self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.rrelu_with_noise_out', Autograd='autograd.manual.out_variant')
+def rrelu_with_noise_out(self, noise, lower, upper, training, generator, out, _table=rrelu_with_noise_out_op.table):
+    if hot.off:
+        return rrelu_with_noise_out_op(self, noise, lower, upper, training, generator, out)
+    return _table[self._geometry.keys | noise._geometry.keys | out._geometry.keys](self, noise, lower, upper, training, generator, out)
+
+rrelu_with_noise__op = define('rrelu_with_noise_(Tensor(a!) self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor(a!)', CompositeExplicitAutograd='random_slopes.rrelu_with_noise_', Autograd='_generated.autograd_kernels.rrelu_with_noise_')
+def rrelu_with_noise_(self, noise, lower, upper, training, generator, _table=rrelu_with_noise__op.table):
+    if hot.off:
+        return rrelu_with_noise__op(self, noise, lower, upper, training, generator)
+    return _table[self._geometry.keys | noise._geometry.keys](self, noise, lower, upper, training, generator)
+
+rrelu_with_noise_backward_op = define('rrelu_with_noise_backward(Tensor grad_output, Tensor self, Tensor noise, Scalar lower, Scalar upper, bool training, bool self_is_result) -> Tensor', CompositeExplicitAutograd='random_slopes.rrelu_with_noise_backward', Autograd='_generated.autograd_kernels.rrelu_with_noise_backward')
+def rrelu_with_noise_backward(grad_output, self, noise, lower, upper, training, self_is_result, _table=rrelu_with_noise_backward_op.table):
+    if hot.off:
+        return rrelu_with_noise_backward_op(grad_output, self, noise, lower, upper, training, self_is_result)
+    return _table[grad_output._geometry.keys | self._geometry.keys | noise._geometry.keys](grad_output, self, noise, lower, upper, training, self_is_result)
 
 threshold_backward_op = define('threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor', CPU='activations_backward.threshold_backward', CUDA='activations_backward.threshold_backward', Autograd='_generated.autograd_kernels.threshold_backward')
 def threshold_backward(grad_output, self, threshold, _table=threshold_backward_op.table):
@@ -3235,6 +3259,54 @@ def log_sigmoid_backward(grad_output, self, buffer, _table=log_sigmoid_backward_
     if hot.off:
         return log_sigmoid_backward_op(grad_output, self, buffer)
     return _table[grad_output._geometry.keys | self._geometry.keys | buffer._geometry.keys](grad_output, self, buffer)
+
+hardsigmoid_backward_op = define('hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor', CPU='activations_backward.hardsigmoid_backward', CUDA='activations_backward.hardsigmoid_backward', Autograd='_generated.autograd_kernels.hardsigmoid_backward')
+def hardsigmoid_backward(grad_output, self, _table=hardsigmoid_backward_op.table):
+    if hot.off:
+        return hardsigmoid_backward_op(grad_output, self)
+    return _table[grad_output._geometry.keys | self._geometry.keys](grad_output, self)
+
+hardswish_backward_op = define('hardswish_backward(Tensor grad_output, Tensor self) -> Tensor', CPU='activations_backward.hardswish_backward', CUDA='activations_backward.hardswish_backward', Autograd='_generated.autograd_kernels.hardswish_backward')
+def hardswish_backward(grad_output, self, _table=hardswish_backward_op.table):
+    if hot.off:
+        return hardswish_backward_op(grad_output, self)
+    return _table[grad_output._geometry.keys | self._geometry.keys](grad_output, self)
+
+mish_backward_op = define('mish_backward(Tensor grad_output, Tensor self) -> Tensor', CPU='activations_backward.mish_backward', CUDA='activations_backward.mish_backward', Autograd='_generated.autograd_kernels.mish_backward')
+def mish_backward(grad_output, self, _table=mish_backward_op.table):
+    if hot.off:
+        return mish_backward_op(grad_output, self)
+    return _table[grad_output._geometry.keys | self._geometry.keys](grad_output, self)
+
+hardshrink_backward_op = define('hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor', CPU='activations_backward.shrink_backward', CUDA='activations_backward.shrink_backward', Autograd='_generated.autograd_kernels.hardshrink_backward')
+def hardshrink_backward(grad_out, self, lambd, _table=hardshrink_backward_op.table):
+    if hot.off:
+        return hardshrink_backward_op(grad_out, self, lambd)
+    return _table[grad_out._geometry.keys | self._geometry.keys](grad_out, self, lambd)
+
+softshrink_backward_op = define('softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor', CPU='activations_backward.shrink_backward', CUDA='activations_backward.shrink_backward', Autograd='_generated.autograd_kernels.softshrink_backward')
+def softshrink_backward(grad_output, self, lambd, _table=softshrink_backward_op.table):
+    if hot.off:
+        return softshrink_backward_op(grad_output, self, lambd)
+    return _table[grad_output._geometry.keys | self._geometry.keys](grad_output, self, lambd)
+
+glu_backward_op = define('glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor', CPU='activations_backward.glu_backward', CUDA='activations_backward.glu_backward', Autograd='_generated.autograd_kernels.glu_backward')
+def glu_backward(grad_output, self, dim, _table=glu_backward_op.table):
+    if hot.off:
+        return glu_backward_op(grad_output, self, dim)
+    return _table[grad_output._geometry.keys | self._geometry.keys](grad_output, self, dim)
+
+logit_backward_op = define('logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor', CPU='activations_backward.logit_backward', CUDA='activations_backward.logit_backward', Autograd='_generated.autograd_kernels.logit_backward')
+def logit_backward(grad_output, self, eps, _table=logit_backward_op.table):
+    if hot.off:
+        return logit_backward_op(grad_output, self, eps)
+    return _table[grad_output._geometry.keys | self._geometry.keys](grad_output, self, eps)
+
+infinitely_differentiable_gelu_backward_op = define('infinitely_differentiable_gelu_backward(Tensor grad, Tensor self) -> Tensor', CompositeImplicitAutograd='activations_backward.infinitely_differentiable_gelu_backward')
+def infinitely_differentiable_gelu_backward(grad, self, _table=infinitely_differentiable_gelu_backward_op.table):
+    if hot.off:
+        return infinitely_differentiable_gelu_backward_op(grad, self)
+    return _table[grad._geometry.keys | self._geometry.keys](grad, self)
 
 sigmoid_backward_op = define('sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor', CPU='activations_backward.sigmoid_backward', CUDA='activations_backward.sigmoid_backward', Autograd='_generated.autograd_kernels.sigmoid_backward')
 def sigmoid_backward(grad_output, output, _table=sigmoid_backward_op.table):
@@ -4495,6 +4567,138 @@ def pad(self, pad, mode, value, _table=pad_op.table):
     if hot.off:
         return pad_op(self, pad, mode, value)
     return _table[self._geometry.keys](self, pad, mode, value)
+
+reflection_pad1d_op = define('reflection_pad1d(Tensor self, int[2] padding) -> Tensor', CompositeExplicitAutograd='border_padding.reflection_pad1d', Autograd='_generated.autograd_kernels.reflection_pad1d')
+def reflection_pad1d(self, padding, _table=reflection_pad1d_op.table):
+    if hot.off:
+        return reflection_pad1d_op(self, padding)
+    return _table[self._geometry.keys](self, padding)
+
+reflection_pad1d_out_op = define('reflection_pad1d.out(Tensor self, int[2] padding, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.reflection_pad1d_out', Autograd='autograd.manual.out_variant')
+def reflection_pad1d_out(self, padding, out, _table=reflection_pad1d_out_op.table):
+    if hot.off:
+        return reflection_pad1d_out_op(self, padding, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, padding, out)
+
+reflection_pad1d_backward_op = define('reflection_pad1d_backward(Tensor grad_output, Tensor self, int[2] padding) -> Tensor', CompositeExplicitAutograd='border_padding.reflection_pad1d_backward', Autograd='_generated.autograd_kernels.reflection_pad1d_backward')
+def reflection_pad1d_backward(grad_output, self, padding, _table=reflection_pad1d_backward_op.table):
+    if hot.off:
+        return reflection_pad1d_backward_op(grad_output, self, padding)
+    return _table[grad_output._geometry.keys | self._geometry.keys](grad_output, self, padding)
+
+replication_pad1d_op = define('replication_pad1d(Tensor self, int[2] padding) -> Tensor', CompositeExplicitAutograd='border_padding.replication_pad1d', Autograd='_generated.autograd_kernels.replication_pad1d')
+def replication_pad1d(self, padding, _table=replication_pad1d_op.table):
+    if hot.off:
+        return replication_pad1d_op(self, padding)
+    return _table[self._geometry.keys](self, padding)
+
+replication_pad1d_out_op = define('replication_pad1d.out(Tensor self, int[2] padding, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.replication_pad1d_out', Autograd='autograd.manual.out_variant')
+def replication_pad1d_out(self, padding, out, _table=replication_pad1d_out_op.table):
+    if hot.off:
+        return replication_pad1d_out_op(self, padding, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, padding, out)
+
+replication_pad1d_backward_op = define('replication_pad1d_backward(Tensor grad_output, Tensor self, int[2] padding) -> Tensor', CompositeExplicitAutograd='border_padding.replication_pad1d_backward', Autograd='_generated.autograd_kernels.replication_pad1d_backward')
+def replication_pad1d_backward(grad_output, self, padding, _table=replication_pad1d_backward_op.table):
+    if hot.off:
+        return replication_pad1d_backward_op(grad_output, self, padding)
+    return _table[grad_output._geometry.keys | self._geometry.keys](grad_output, self, padding)
+
+reflection_pad2d_op = define('reflection_pad2d(Tensor self, int[4] padding) -> Tensor', CompositeExplicitAutograd='border_padding.reflection_pad2d', Autograd='_generated.autograd_kernels.reflection_pad2d')
+def reflection_pad2d(self, padding, _table=reflection_pad2d_op.table):
+    if hot.off:
+        return reflection_pad2d_op(self, padding)
+    return _table[self._geometry.keys](self, padding)
+
+reflection_pad2d_out_op = define('reflection_pad2d.out(Tensor self, int[4] padding, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.reflection_pad2d_out', Autograd='autograd.manual.out_variant')
+def reflection_pad2d_out(self, padding, out, _table=reflection_pad2d_out_op.table):
+    if hot.off:
+        return reflection_pad2d_out_op(self, padding, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, padding, out)
+
+reflection_pad2d_backward_op = define('reflection_pad2d_backward(Tensor grad_output, Tensor self, int[4] padding) -> Tensor', CompositeExplicitAutograd='border_padding.reflection_pad2d_backward', Autograd='_generated.autograd_kernels.reflection_pad2d_backward')
+def reflection_pad2d_backward(grad_output, self, padding, _table=reflection_pad2d_backward_op.table):
+    if hot.off:
+        return reflection_pad2d_backward_op(grad_output, self, padding)
+    return _table[grad_output._geometry.keys | self._geometry.keys](grad_output, self, padding)
+
+replication_pad2d_op = define('replication_pad2d(Tensor self, int[4] padding) -> Tensor', CompositeExplicitAutograd='border_padding.replication_pad2d', Autograd='_generated.autograd_kernels.replication_pad2d')
+def replication_pad2d(self, padding, _table=replication_pad2d_op.table):
+    if hot.off:
+        return replication_pad2d_op(self, padding)
+    return _table[self._geometry.keys](self, padding)
+
+replication_pad2d_out_op = define('replication_pad2d.out(Tensor self, int[4] padding, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.replication_pad2d_out', Autograd='autograd.manual.out_variant')
+def replication_pad2d_out(self, padding, out, _table=replication_pad2d_out_op.table):
+    if hot.off:
+        return replication_pad2d_out_op(self, padding, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, padding, out)
+
+replication_pad2d_backward_op = define('replication_pad2d_backward(Tensor grad_output, Tensor self, int[4] padding) -> Tensor', CompositeExplicitAutograd='border_padding.replication_pad2d_backward', Autograd='_generated.autograd_kernels.replication_pad2d_backward')
+def replication_pad2d_backward(grad_output, self, padding, _table=replication_pad2d_backward_op.table):
+    if hot.off:
+        return replication_pad2d_backward_op(grad_output, self, padding)
+    return _table[grad_output._geometry.keys | self._geometry.keys](grad_output, self, padding)
+
+reflection_pad3d_op = define('reflection_pad3d(Tensor self, int[6] padding) -> Tensor', CompositeExplicitAutograd='border_padding.reflection_pad3d', Autograd='_generated.autograd_kernels.reflection_pad3d')
+def reflection_pad3d(self, padding, _table=reflection_pad3d_op.table):
+    if hot.off:
+        return reflection_pad3d_op(self, padding)
+    return _table[self._geometry.keys](self, padding)
+
+reflection_pad3d_out_op = define('reflection_pad3d.out(Tensor self, int[6] padding, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.reflection_pad3d_out', Autograd='autograd.manual.out_variant')
+def reflection_pad3d_out(self, padding, out, _table=reflection_pad3d_out_op.table):
+    if hot.off:
+        return reflection_pad3d_out_op(self, padding, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, padding, out)
+
+reflection_pad3d_backward_op = define('reflection_pad3d_backward(Tensor grad_output, Tensor self, int[6] padding) -> Tensor', CompositeExplicitAutograd='border_padding.reflection_pad3d_backward', Autograd='_generated.autograd_kernels.reflection_pad3d_backward')
+def reflection_pad3d_backward(grad_output, self, padding, _table=reflection_pad3d_backward_op.table):
+    if hot.off:
+        return reflection_pad3d_backward_op(grad_output, self, padding)
+    return _table[grad_output._geometry.keys | self._geometry.keys](grad_output, self, padding)
+
+replication_pad3d_op = define('replication_pad3d(Tensor self, int[6] padding) -> Tensor', CompositeExplicitAutograd='border_padding.replication_pad3d', Autograd='_generated.autograd_kernels.replication_pad3d')
+def replication_pad3d(self, padding, _table=replication_pad3d_op.table):
+    if hot.off:
+        return replication_pad3d_op(self, padding)
+    return _table[self._geometry.keys](self, padding)
+
+replication_pad3d_out_op = define('replication_pad3d.out(Tensor self, int[6] padding, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.replication_pad3d_out', Autograd='autograd.manual.out_variant')
+def replication_pad3d_out(self, padding, out, _table=replication_pad3d_out_op.table):
+    if hot.off:
+        return replication_pad3d_out_op(self, padding, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, padding, out)
+
+replication_pad3d_backward_op = define('replication_pad3d_backward(Tensor grad_output, Tensor self, int[6] padding) -> Tensor', CompositeExplicitAutograd='border_padding.replication_pad3d_backward', Autograd='_generated.autograd_kernels.replication_pad3d_backward')
+def replication_pad3d_backward(grad_output, self, padding, _table=replication_pad3d_backward_op.table):
+    if hot.off:
+        return replication_pad3d_backward_op(grad_output, self, padding)
+    return _table[grad_output._geometry.keys | self._geometry.keys](grad_output, self, padding)
+
+_pad_circular_op = define('_pad_circular(Tensor self, int[] pad) -> Tensor', CompositeImplicitAutograd='padding._pad_circular')
+def _pad_circular(self, pad, _table=_pad_circular_op.table):
+    if hot.off:
+        return _pad_circular_op(self, pad)
+    return _table[self._geometry.keys](self, pad)
+
+_pad_enum_op = define('_pad_enum(Tensor self, int[] pad, int mode, float? value=None) -> Tensor', CompositeImplicitAutograd='padding._pad_enum')
+def _pad_enum(self, pad, mode, value, _table=_pad_enum_op.table):
+    if hot.off:
+        return _pad_enum_op(self, pad, mode, value)
+    return _table[self._geometry.keys](self, pad, mode, value)
+
+adaptive_max_pool2d_backward_op = define('adaptive_max_pool2d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor', CPU='adaptive_max_pooling.adaptive_max_pool2d_backward', Autograd='_generated.autograd_kernels.adaptive_max_pool2d_backward')
+def adaptive_max_pool2d_backward(grad_output, self, indices, _table=adaptive_max_pool2d_backward_op.table):
+    if hot.off:
+        return adaptive_max_pool2d_backward_op(grad_output, self, indices)
+    return _table[grad_output._geometry.keys | self._geometry.keys | indices._geometry.keys](grad_output, self, indices)
+
+adaptive_max_pool3d_backward_op = define('adaptive_max_pool3d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor', CPU='adaptive_max_pooling.adaptive_max_pool3d_backward', Autograd='_generated.autograd_kernels.adaptive_max_pool3d_backward')
+def adaptive_max_pool3d_backward(grad_output, self, indices, _table=adaptive_max_pool3d_backward_op.table):
+    if hot.off:
+        return adaptive_max_pool3d_backward_op(grad_output, self, indices)
+    return _table[grad_output._geometry.keys | self._geometry.keys | indices._geometry.keys](grad_output, self, indices)
 
 lstm_input_op = define('lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)', CompositeImplicitAutograd='recurrent.lstm')
 def lstm_input(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, _table=lstm_input_op.table):

@@ -10,6 +10,7 @@ from internals.aten.writing import write_exact_out, write_exact_outs, write_inpl
 from internals.aten.native import activations
 from internals.aten.native import activations_composed
 from internals.aten.native import bitwise
+from internals.aten.native import border_padding
 from internals.aten.native import clamping
 from internals.aten.native import comparison
 from internals.aten.native import complex
@@ -61,6 +62,7 @@ from internals.aten.native.random import discrete as random_discrete
 from internals.aten.native.random import factories as random_factories
 from internals.aten.native.random import rejection as random_rejection
 from internals.aten.native.random import uniform_normal as random_uniform_normal
+from internals.aten.native import random_slopes
 from internals.aten.native import ranges
 from internals.aten.native import reductions
 from internals.aten.native import renorm
@@ -696,6 +698,9 @@ def threshold_out(self, threshold, value, out):
 def celu_(self, alpha):
     return write_inplace(self, activations_composed.celu(self, alpha))
 
+def rrelu_with_noise_out(self, noise, lower, upper, training, generator, out):
+    return write_exact_out(out, random_slopes.rrelu_with_noise(self, noise, lower, upper, training, generator))
+
 def _softmax_out(self, dim, half_to_float, out):
     return softmax._softmax(self, dim, half_to_float, out=out)
 
@@ -803,6 +808,24 @@ def im2col_out(self, kernel_size, dilation, padding, stride, out):
 
 def col2im_out(self, output_size, kernel_size, dilation, padding, stride, out):
     return write_exact_out(out, windows.col2im(self, output_size, kernel_size, dilation, padding, stride))
+
+def reflection_pad1d_out(self, padding, out):
+    return write_exact_out(out, border_padding.reflection_pad1d(self, padding))
+
+def replication_pad1d_out(self, padding, out):
+    return write_exact_out(out, border_padding.replication_pad1d(self, padding))
+
+def reflection_pad2d_out(self, padding, out):
+    return write_exact_out(out, border_padding.reflection_pad2d(self, padding))
+
+def replication_pad2d_out(self, padding, out):
+    return write_exact_out(out, border_padding.replication_pad2d(self, padding))
+
+def reflection_pad3d_out(self, padding, out):
+    return write_exact_out(out, border_padding.reflection_pad3d(self, padding))
+
+def replication_pad3d_out(self, padding, out):
+    return write_exact_out(out, border_padding.replication_pad3d(self, padding))
 
 def sort_values(self, dim, descending, values, indices):
     return sorting.sort(self, dim, descending, out=(values, indices))

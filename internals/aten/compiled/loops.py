@@ -43,6 +43,7 @@ SLOW_IN_NUMPY = (
     # Their slopes
     act_backward.threshold_loop, act_backward.hardtanh_loop, act_backward.leaky_loop, act_backward.elu_result_loop,
     act_backward.sigmoid_loop, act_backward.tanh_loop, act_backward.log_sigmoid_loop,
+    act_backward.hardsigmoid_loop, act_backward.hardswish_loop, act_backward.shrink_loop, act_backward.logit_loop,
     # Losses and their slopes
     losses.mse_loop, losses.smooth_l1_loop, losses.huber_loop, losses_backward.mse_loop, losses_backward.huber_loop,
 )  # fmt: skip

@@ -9,7 +9,7 @@ Element by element
     float_parts, float_power, integers, complex     signbit, frexp, nextafter; powers in double; gcd; real, angle, polar
     special                                         a package: gamma and error functions, Bessel's, polynomials
     loops, real                                     the loops that numpy lacks; which dtypes a function of reals takes
-    activations, activations_composed, activations_backward
+    activations, activations_composed, activations_backward, random_slopes
 
 Reductions and statistics
     reductions, extrema, moments, norms             sum, any; max, argmax, aminmax; var, std; norm, logsumexp
@@ -30,7 +30,8 @@ Views and copies
     view_copies, view_scatters, view_backwards      select_copy; select_scatter; the gradients of views
     copying, memory_format                          copy_, clone, to, resize_; NCHW or NHWC
     joining, stacking, splitting                    cat, stack; hstack, column_stack; tensor_split
-    shape, turning, diagonals, padding              flip, roll, repeat, tril; rot90; diag_embed, block_diag; pad
+    shape, turning, diagonals                       flip, roll, repeat, tril; rot90; diag_embed, block_diag
+    padding, border_padding                         pad; reflection_pad2d, replication_pad2d
 
 Indices
     indexing, advanced_index                        x[i, mask], and what such an index asks for

@@ -11,17 +11,19 @@ operators when a graph of the backward pass is wanted.
 from __future__ import annotations
 
 from functools import partial
-from math import pi, sqrt
+from math import nan, pi, sqrt
 from typing import Any
 
 import numpy as np
 
+from internals.aten.broadcasting import broadcast_shapes
 from internals.aten.dtype_checks import not_implemented
 from internals.aten.short_way import binary
 from internals.aten.tensor_iterator import TensorIterator
-from internals.core.dtype import COMPLEX
-from internals.core.tensor_impl import TensorImpl
+from internals.core.dtype import COMPLEX, FLOATING, SCALAR_TYPE_NAME
+from internals.core.tensor_impl import TensorImpl, empty_contiguous
 
+from .activations_composed import halves
 from .loops import Loop, erf, in_single, sigmoid
 
 
@@ -82,6 +84,54 @@ def log_sigmoid_backward(grad_output: TensorImpl, self: TensorImpl, buffer: Tens
     return _run("log_sigmoid_backward_cpu", grad_output, self, log_sigmoid_loop, buffer)
 
 
+def hardsigmoid_backward(grad_output: TensorImpl, self: TensorImpl) -> Any:
+    """A sixth of `grad_output` where `self` is strictly between -3 and 3, 0 elsewhere."""
+    return _run("hardsigmoid_backward", grad_output, self, hardsigmoid_loop)
+
+
+def hardswish_backward(grad_output: TensorImpl, self: TensorImpl) -> Any:
+    """0 up to -3, `grad_output` from 3 on; between them the slope of a parabola, self / 3 + 1/2."""
+    return _run("hardswish_backward_cpu", grad_output, self, hardswish_loop)
+
+
+def mish_backward(grad_output: TensorImpl, self: TensorImpl) -> Any:
+    """grad_output * (t + self * s * (1 - t²)), where t is tanh(softplus(self)) and s is sigmoid(self)."""
+    return _run("mish_backward_cpu", grad_output, self, mish_loop)
+
+
+def logit_backward(grad_output: TensorImpl, self: TensorImpl, eps: float | None) -> Any:
+    """grad_output / (self * (1 - self)); beyond the bounds `eps` and 1 - eps 0, without them NaN beyond 0 and 1."""
+    bounded = eps is not None and eps >= 0
+    loop = partial(logit_loop, low=eps if bounded else 0.0, beyond=0.0 if bounded else nan)
+    return _run("logit_backward_cpu", grad_output, self, loop)
+
+
+def shrink_backward(grad_output: TensorImpl, self: TensorImpl, lambd: Any) -> Any:
+    """`grad_output` where `self` is not between -lambd and lambd: the gradient of both shrinks."""
+    return _run("shrink_backward_cpu", grad_output, self, partial(shrink_loop, lambd=lambd))
+
+
+def glu_backward(grad_output: TensorImpl, self: TensorImpl, dim: int) -> Any:
+    """The gradients of both halves of `self`, side by side along `dim`. Raises RuntimeError as `glu` does, and for two dtypes."""
+    half, gate = halves(self, dim)
+    if grad_output.dtype is not self.dtype:
+        raise RuntimeError(
+            f"Found dtype {SCALAR_TYPE_NAME[grad_output.dtype]} but expected {SCALAR_TYPE_NAME[self.dtype]}"
+        )
+    if not self.dtype.is_floating_point:
+        raise not_implemented("glu_backward_cpu", self.dtype)
+    together = broadcast_shapes(half.shape, grad_output.shape)
+    if tuple(together) != tuple(half.shape):
+        raise RuntimeError(
+            f"output with shape {list(half.shape)} doesn't match the broadcast shape {list(together)}"
+        )
+    result = empty_contiguous(self.shape, self.dtype, self.device)
+    to_half, to_gate = halves(result, dim)
+    TensorIterator([grad_output, gate], to_half).run(glu_half_loop)
+    TensorIterator([grad_output, half, gate], to_gate).run(glu_gate_loop)
+    return result
+
+
 def sigmoid_backward(grad_output: TensorImpl, output: TensorImpl) -> Any:
     """grad_output * (1 - output) * output, where `output` is what sigmoid gave."""
     return binary(sigmoid_loop, grad_output, output)
@@ -92,10 +142,16 @@ def tanh_backward(grad_output: TensorImpl, output: TensorImpl) -> Any:
     return binary(tanh_loop, grad_output, output)
 
 
+def infinitely_differentiable_gelu_backward(grad: Any, self: Any) -> Any:
+    """The gradient of gelu, without an approximation, of operators that autograd sees through."""
+    cdf = ((self * sqrt(0.5)).erf() + 1) * 0.5
+    return (cdf + self * (self * self * -0.5).exp() * (1 / sqrt(2 * pi))) * grad
+
+
 def _run(kernel: str, grad_output: TensorImpl, self: TensorImpl, loop: Loop, *more: TensorImpl) -> Any:
-    """Run `loop` over real tensors; complex ones have no kernel."""
+    """Run `loop` over floating tensors; the others have no kernel."""
     it = TensorIterator([grad_output, self, *more])
-    if it.common_dtype.category == COMPLEX:
+    if it.common_dtype.category != FLOATING:
         raise not_implemented(kernel, it.common_dtype)
     return it.run(loop)
 
@@ -144,6 +200,50 @@ def softplus_loop(g: Any, x: Any, out: Any, beta: Any, threshold: Any) -> None:
 @in_single
 def log_sigmoid_loop(g: Any, x: Any, decay: Any, out: Any) -> None:
     np.multiply(g, np.where(x < 0, 1, decay) / (1 + decay), out=out)
+
+
+@in_single
+def hardsigmoid_loop(g: Any, x: Any, out: Any) -> None:
+    np.copyto(out, np.where((x > -3) & (x < 3), g / g.dtype.type(6), g.dtype.type(0)))
+
+
+@in_single
+def hardswish_loop(g: Any, x: Any, out: Any) -> None:
+    number = g.dtype.type
+    np.copyto(out, np.where(x <= -3, number(0), np.where(x < 3, g * (x / number(3) + number(0.5)), g)))
+
+
+@in_single
+def mish_loop(g: Any, x: Any, out: Any) -> None:
+    gate = np.empty_like(x)
+    sigmoid(x, out=gate)
+    t = np.tanh(np.logaddexp(x, x.dtype.type(0)))
+    np.multiply(g, t + x * gate * (1 - t * t), out=out)
+
+
+@in_single
+def logit_loop(g: Any, x: Any, out: Any, low: Any, beyond: Any) -> None:
+    number = x.dtype.type
+    low, outside = number(low), number(beyond)
+    np.copyto(out, np.where((x < low) | (x > number(1) - low), outside, g / (x * (1 - x))))
+
+
+def shrink_loop(g: Any, x: Any, out: Any, lambd: Any) -> None:
+    _drop(g, (x >= -lambd) & (x <= lambd), out)
+
+
+@in_single
+def glu_half_loop(g: Any, gate: Any, out: Any) -> None:
+    open_by = np.empty_like(gate)
+    sigmoid(gate, out=open_by)
+    np.multiply(g, open_by, out=out)
+
+
+@in_single
+def glu_gate_loop(g: Any, x: Any, gate: Any, out: Any) -> None:
+    open_by = np.empty_like(gate)
+    sigmoid(gate, out=open_by)
+    np.multiply(g, (1 - open_by) * open_by * x, out=out)
 
 
 def _drop(g: Any, where: Any, out: Any) -> None:

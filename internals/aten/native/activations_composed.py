@@ -1,9 +1,9 @@
 """Activations of straight pieces and those put together from others (`aten/src/ATen/native/{Activation,GatedLinearUnit}.cpp`).
 
 `hardsigmoid` and `hardswish` draw the curves of sigmoid and silu with a ruler; the shrinks pull towards 0; `mish` and `glu` are
-gates. `celu`, `selu`, `prelu` and `rrelu` are `elu` and `leaky_relu` with other constants, learned ones or random ones.
+gates. `celu`, `selu` and `prelu` are `elu` and `leaky_relu` with other constants, or learned ones.
 
-How the real one differs: the loops are vectorised C++; `prelu` and `rrelu` have a kernel and a derivative of their own.
+How the real one differs: the loops are vectorised C++; `prelu` has a kernel and a derivative of its own.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 
 from internals._generated import functions as F
-from internals._generated import nn_functions as nn
 from internals._generated import ops
 from internals.aten.dtype_checks import not_implemented
 from internals.aten.tensor_iterator import TensorIterator
-from internals.core.dtype import BOOL, COMPLEX, SCALAR_TYPE_NAME, finfo, float64
+from internals.core.dtype import BOOL, COMPLEX, SCALAR_TYPE_NAME, finfo
 from internals.core.tensor_impl import TensorImpl, empty_contiguous
 
 from .activations import floating
@@ -73,6 +72,14 @@ def threshold(self: TensorImpl, threshold: Any, value: Any) -> Any:
 
 def glu(self: TensorImpl, dim: int = -1) -> Any:
     """The first half of `self` along `dim`, times the sigmoid of the second half. Raises RuntimeError for an odd size."""
+    half, gate = halves(self, dim)
+    if not self.dtype.is_floating_point:
+        raise not_implemented("glu_cpu", self.dtype)
+    return TensorIterator([half, gate], empty_contiguous(half.shape, self.dtype, self.device)).run(gated_loop)
+
+
+def halves(self: TensorImpl, dim: int) -> tuple[Any, Any]:
+    """Views of both halves of `self` along `dim`. Raises RuntimeError for an odd size, and where there is no dimension."""
     if self.dim() == 0:
         raise RuntimeError("glu does not support 0-dimensional tensors")
     if not -self.dim() <= dim < self.dim():
@@ -81,11 +88,8 @@ def glu(self: TensorImpl, dim: int = -1) -> Any:
     dim %= self.dim()
     if self.shape[dim] % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {self.shape[dim]}")
-    if not self.dtype.is_floating_point:
-        raise not_implemented("glu_cpu", self.dtype)
     n = self.shape[dim] // 2
-    half, gate = ops.narrow(self, dim, 0, n), ops.narrow(self, dim, n, n)
-    return TensorIterator([half, gate], empty_contiguous(half.shape, self.dtype, self.device)).run(gated_loop)
+    return ops.narrow(self, dim, 0, n), ops.narrow(self, dim, n, n)
 
 
 def celu(self: Any, alpha: Any = 1.0) -> Any:
@@ -125,19 +129,6 @@ def prelu(self: Any, weight: Any) -> Any:
     return F.where(self > 0, self, self * weight)
 
 
-def rrelu(self: Any, lower: Any, upper: Any, training: bool, generator: Any) -> Any:
-    """leaky_relu with a slope between `lower` and `upper`: their middle, in training a random one for each negative element."""
-    if not training:
-        return nn.leaky_relu(self, (float(lower) + float(upper)) / 2)
-    return self * _random_slopes(self, lower, upper, generator)
-
-
-def rrelu_(self: Any, lower: Any, upper: Any, training: bool, generator: Any) -> Any:
-    if not training:
-        return nn.leaky_relu_(self, (float(lower) + float(upper)) / 2)
-    return self.mul_(_random_slopes(self, lower, upper, generator))
-
-
 @in_single
 def hardsigmoid_loop(x: Any, out: Any) -> None:
     np.divide(np.clip(x + x.dtype.type(3), 0, 6), x.dtype.type(6), out=out)
@@ -173,11 +164,3 @@ def gated_loop(x: Any, gate: Any, out: Any) -> None:
     open_by = np.empty_like(gate)
     sigmoid(gate, out=open_by)
     np.multiply(x, open_by, out=out)
-
-
-def _random_slopes(t: Any, lower: Any, upper: Any, generator: Any) -> Any:
-    if lower > upper:
-        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
-    negative = t.detach() <= 0
-    drawn = t.new_empty([int(negative.sum())], dtype=float64).uniform_(lower, upper, generator=generator)
-    return t.new_ones(t.shape).index_put([negative], drawn.to(t.dtype))

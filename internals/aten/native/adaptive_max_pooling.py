@@ -2,7 +2,7 @@
 
 Of m windows over n places, number i goes from floor(i * n / m) to ceil((i + 1) * n / m); they overlap where n / m is no integer.
 
-How the real one differs: one kernel for each number of dimensions, and gradients that are kernels too.
+How the real one differs: one kernel for each number of dimensions, and for each gradient.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from internals._generated import ops
-from internals.aten.dtype_checks import not_implemented
+from internals.aten.dtype_checks import TYPE_META_NAME, not_implemented
 from internals.core import dtype as dt
 from internals.core.tensor_impl import array, empty_contiguous
 
 from .pooling_1d import check_one
+from .pooling_3d import scatter_to_places
 
 
 def adaptive_max_pool1d(self: Any, output_size: Sequence[int]) -> tuple[Any, Any]:
@@ -41,6 +42,31 @@ def adaptive_max_pool2d(self: Any, output_size: Sequence[int]) -> tuple[Any, Any
 def adaptive_max_pool3d(self: Any, output_size: Sequence[int]) -> tuple[Any, Any]:
     """The maxima of `output_size` windows of (N, C, D, H, W) or (C, D, H, W), and their positions in the D·H·W volume."""
     return _pool("adaptive_max_pool3d", 3, self, output_size)
+
+
+def adaptive_max_pool2d_backward(grad_output: Any, self: Any, indices: Any) -> Any:
+    """Each gradient at the place in the H·W plane where its maximum was, which `indices` tells."""
+    return _put_back("adaptive_max_pool2d_backward", 2, grad_output, self, indices)
+
+
+def adaptive_max_pool3d_backward(grad_output: Any, self: Any, indices: Any) -> Any:
+    """Each gradient at the place in the D·H·W volume where its maximum was."""
+    return _put_back("adaptive_max_pool3d_backward", 3, grad_output, self, indices)
+
+
+def _put_back(name: str, dims: int, grad_output: Any, self: Any, indices: Any) -> Any:
+    if grad_output.dim() not in (dims + 1, dims + 2):
+        raise RuntimeError(f"{name}(): Expected {dims + 1}D or {dims + 2}D grad_output, but got: {list(grad_output.shape)}")
+    for t, what in ((grad_output, "grad_output"), (indices, "indices")):
+        if (*t.shape[:-dims], *grad_output.shape[-dims:]) != (*self.shape[:-dims], *indices.shape[-dims:]):
+            raise RuntimeError(f"expected sizes {list(indices.shape)} for `{what}` but got sizes {list(t.shape)}")
+    if grad_output.dtype is not self.dtype:
+        raise RuntimeError(
+            f"expected dtype {TYPE_META_NAME[self.dtype]} for `grad_output` but got dtype {TYPE_META_NAME[grad_output.dtype]}"
+        )
+    if not self.dtype.is_floating_point:
+        raise not_implemented(name, self.dtype)
+    return scatter_to_places(grad_output, indices, self.shape, dims)
 
 
 def _pool(name: str, dims: int, t: Any, output_size: Sequence[int]) -> tuple[Any, Any]:

@@ -1,11 +1,10 @@
-"""Padding (`aten/src/ATen/native/{PadNd,ReflectionPad,ReplicationPadding}.cpp`).
+"""Padding with a number, all around, and the choice between all ways (`aten/src/ATen/native/PadNd.cpp`).
 
-Constant padding writes the input into the middle of a filled tensor. The other modes only repeat what is there, so each is one
-`index_select` a dimension: reflect reads the indices 2 1 | 0 1 2 3 | 2 1, replicate 0 0 | 0 1 2 3 | 3 3, circular
-2 3 | 0 1 2 3 | 0 1.
+Constant padding writes the input into the middle of a filled tensor. Reflection and replication are operators of their own
+(`border_padding.py`). Circular padding reads the places 2 3 | 0 1 2 3 | 0 1, one `index_select` a dimension.
 `pad` lists the amounts from the last dimension backwards, as PyTorch does.
 
-How the real one differs: reflection and replication have kernels (and gradients) of their own, for one to three dimensions.
+How the real one differs: circular padding is written piece by piece into an empty tensor, in place.
 """
 
 from __future__ import annotations
@@ -21,6 +20,15 @@ from internals.core.device import CPU
 from internals.core.tensor_impl import array, from_array
 
 from . import views
+
+MODES = ("reflect", "replicate", "circular", "constant")
+"""The ways of padding, in the order of PyTorch's `padding_mode` (`aten/src/ATen/native/PadNd.h`)."""
+
+_SUPPORTED = """
+Supported combinations for non-constant padding:
+  - 2D or 3D input: padding size = 2 (pads last dimension)
+  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)
+  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)"""
 
 
 def constant_pad_nd(self: Any, pad: Sequence[int], value: Any) -> Any:
@@ -61,50 +69,51 @@ def pad(self: Any, pad: Sequence[int], mode: str, value: float | None) -> Any:
 
     Raises RuntimeError for amounts that do not fit and NotImplementedError for a mode or a rank that has no such padding.
     """
+    if mode not in MODES:
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    return ops._pad_enum(self, pad, MODES.index(mode), value)
+
+
+def _pad_enum(self: Any, pad: Sequence[int], mode: int, value: float | None) -> Any:
+    """`pad`, with the mode as its number in `MODES`."""
     if len(pad) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
     _check_length(pad, self.dim(), "Padding length should be less than or equal to two times the input dimension but got")
-    if mode == "constant":
+    if mode == 3:
         return ops.constant_pad_nd(self, list(pad), 0.0 if value is None else value)
+    name, n = MODES[mode], len(pad) // 2
     if value is not None and value != 0:
-        raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
+        raise RuntimeError(f'Padding mode "{name}" doesn\'t take in value argument')
+    if self.dim() not in (n + 1, n + 2) or n > 3:
+        raise NotImplementedError(f"Padding size {len(pad)} is not supported for {self.dim()}D input tensor.{_SUPPORTED}")
+    if name == "circular":
+        return ops._pad_circular(self, pad)
+    kind = "reflection" if name == "reflect" else "replication"
+    return getattr(ops, f"{kind}_pad{n}d")(self, pad)
+
+
+def _pad_circular(self: Any, pad: Sequence[int]) -> Any:
+    """Of up to three last dimensions each begins again where it ends. Raises RuntimeError for more than once around."""
     n = len(pad) // 2
-    if mode not in _SOURCE or self.dim() not in (n + 1, n + 2) or (mode == "circular" and n > 3):
-        if mode not in _SOURCE:
-            raise NotImplementedError(f"Unrecognised padding mode {mode}")
-        raise NotImplementedError(f"Padding size {len(pad)} is not supported for {self.dim()}D input tensor.")
+    if self.dim() not in (n + 1, n + 2):
+        raise RuntimeError(
+            "Invalid padding size, expected 1 or 2 non-padded dimensions, which would be equivalent to padding of length "
+            f"{2 * (self.dim() - 1)} or {2 * (self.dim() - 2)} respectively but got {len(pad)}"
+        )
     result = self
     for i in range(n):
-        before, after = pad[2 * i], pad[2 * i + 1]
-        dim = self.dim() - 1 - i
-        _check_amount(self, mode, before, after, dim)
+        before, after, dim = pad[2 * i], pad[2 * i + 1], self.dim() - 1 - i
+        size = self.shape[dim]
+        if max(before, after) > size:
+            raise RuntimeError("Padding value causes wrapping around more than once.")
+        if size + before + after < 0:
+            raise RuntimeError("Negative padding value is resulting in an empty dimension")
         first = max(-before, 0)  # what a negative amount cuts off is gone before anything is repeated
-        kept = self.shape[dim] - first - max(-after, 0)
+        kept = size - first - max(-after, 0)
         positions = np.arange(-max(before, 0), kept + max(after, 0))
-        index = from_array(np.asarray(first + _SOURCE[mode](positions, kept), np.int64))
+        index = from_array(np.asarray(first + positions % max(kept, 1), np.int64))
         result = result.index_select(dim, index.to(self.device))
     return result
-
-
-def _reflect(i: Any, n: int) -> Any:
-    i = np.abs(i)
-    return np.where(i >= n, 2 * (n - 1) - i, i)
-
-
-_SOURCE = {"reflect": _reflect, "replicate": lambda i, n: np.clip(i, 0, n - 1), "circular": lambda i, n: i % n}
-
-
-def _check_amount(t: Any, mode: str, before: int, after: int, dim: int) -> None:
-    n = t.shape[dim]
-    if mode == "reflect" and max(before, after) >= n:
-        raise RuntimeError(
-            "Argument #4: Padding size should be less than the corresponding input dimension, but got: padding "
-            f"({before}, {after}) at dimension {dim} of input {list(t.shape)}"
-        )
-    if mode == "circular" and max(before, after) > n:
-        raise RuntimeError("Padding value causes wrapping around more than once.")
-    if n + before + after < 0 or n == 0:
-        raise RuntimeError(f"{mode} padding of ({before}, {after}) leaves nothing of dimension {dim} of input {list(t.shape)}")
 
 
 def _check_length(pad: Sequence[int], ndim: int, text: str = "") -> None:

@@ -8,7 +8,6 @@ How the real one differs: `embedding_dense_double_backward` forgets that `scale_
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any, NoReturn
 
 from internals._generated import ops
@@ -23,12 +22,6 @@ def max_pool_double_backward(grad: Any, indices: Any, dim: int) -> Any:
     """What lies where the maxima were. `indices` count within the last `dim` dimensions."""
     places = indices.flatten(-dim)
     return grad.flatten(-dim).gather(-1, places).view(indices.shape)
-
-
-def adaptive_max_pool_gradient(grad: Any, indices: Any, sizes: Sequence[int], dim: int) -> Any:
-    """Each gradient at the place its maximum was, which `indices` tells, counting within the last `dim` dimensions."""
-    zeros = grad.new_zeros([*sizes[:-dim], prod(sizes[-dim:])])
-    return zeros.scatter_add(-1, indices.flatten(-dim), grad.flatten(-dim)).view(list(sizes))
 
 
 def embedding_dense_double_backward(

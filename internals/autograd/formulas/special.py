@@ -2,12 +2,11 @@
 
 Those whose formula divides by the argument need its limit at 0.
 
-How the real one differs: `logit_backward` is an operator there too, for where no graph is recorded.
+How the real one differs: nothing but the language.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from internals._generated.functions import arange, i0, where
@@ -36,13 +35,6 @@ def mvlgamma_backward(grad: Any, self: Any, p: int) -> Any:
 def igamma_backward(grad: Any, self: Any, other: Any) -> Any:
     """What the integral for Γ gains at its upper end: x**(a - 1) exp(-x) / Γ(a)."""
     return grad * ((self - 1) * other.log() - other - self.lgamma()).exp()
-
-
-def logit_backward(grad: Any, self: Any, eps: float | None) -> Any:
-    """1 / (x (1 - x)) between the bounds; beyond them 0, or NaN if there are none but 0 and 1."""
-    low, beyond = (0.0, math.nan) if eps is None or eps < 0 else (eps, 0.0)
-    outside = (self < low).logical_or(self > 1 - low)
-    return where(outside, beyond, grad / (self * (1 - self)))
 
 
 def _without_0(self: Any) -> tuple[Any, Any]:

@@ -23,6 +23,7 @@ tanh_inner    = device_function(lambda x:               tanh_factor() * (x + T(0
 decay         = device_function(lambda x:               math.exp(-abs(x)))
 relu6_of      = device_function(lambda x:               minimum(maximum(x, T(0)), T(6)))
 elu_slope     = device_function(lambda x, bottom, rate: rate * bottom * math.exp(x * rate))
+hardswish_slope = device_function(lambda g, x:          g * (x / T(3) + T(0.5)) if x < T(3) else g)
 
 # Activations
 relu          = device_function(lambda x:                    maximum(x, T(0)))
@@ -52,6 +53,11 @@ softplus_backward    = device_function(lambda g, x, beta, threshold: g if x * be
 log_sigmoid_backward = device_function(lambda g, x, decay:           g * ((T(1) if x < T(0) else decay) / (T(1) + decay)))
 sigmoid_backward     = device_function(lambda g, y:                  g * ((T(1) - y) * y))
 tanh_backward        = device_function(lambda g, y:                  g * (T(1) - y * y))
+hardsigmoid_backward = device_function(lambda g, x:                  g / T(6) if x > T(-3) and x < T(3) else T(0))
+hardswish_backward   = device_function(lambda g, x:                  T(0) if x <= T(-3) else hardswish_slope(g, x))
+hardshrink_backward  = device_function(lambda g, x, lambd:           T(0) if x >= -lambd and x <= lambd else g)
+glu_half_backward    = device_function(lambda g, gate:               g * sigmoid(gate))
+glu_gate_backward    = device_function(lambda g, x, gate:            g * ((T(1) - sigmoid(gate)) * sigmoid(gate) * x))
 
 # Losses, and their slopes times the gradient that arrives, which is scaled by 1/n for a mean
 mse                  = device_function(lambda x, y:                  (x - y) * (x - y))
@@ -70,6 +76,17 @@ def gelu_tanh_backward(g, x):
     t = math.tanh(tanh_inner(x))
     slope = (T(1) - t * t) * tanh_factor() * (T(1) + T(3) * T(0.044715) * x * x)
     return g * (T(0.5) * (T(1) + t + x * slope))
+
+
+@device_function
+def mish_backward(g, x):
+    t, s = math.tanh(maximum(x, T(0)) + math.log1p(decay(x))), sigmoid(x)
+    return g * (t + x * s * (T(1) - t * t))
+
+
+@device_function
+def logit_backward(g, x, low, beyond):
+    return beyond if x < low or x > T(1) - low else g / (x * (T(1) - x))
 
 
 @device_function

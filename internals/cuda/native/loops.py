@@ -131,6 +131,13 @@ ANY = {
     act_backward.silu_loop:         nn.silu_backward,
     act_backward.softplus_loop:     nn.softplus_backward,
     act_backward.log_sigmoid_loop:  nn.log_sigmoid_backward,
+    act_backward.hardsigmoid_loop:  nn.hardsigmoid_backward,
+    act_backward.hardswish_loop:    nn.hardswish_backward,
+    act_backward.mish_loop:         nn.mish_backward,
+    act_backward.logit_loop:        nn.logit_backward,
+    act_backward.shrink_loop:       nn.hardshrink_backward,
+    act_backward.glu_half_loop:     nn.glu_half_backward,
+    act_backward.glu_gate_loop:     nn.glu_gate_backward,
     act_backward.sigmoid_loop:      nn.sigmoid_backward,
     act_backward.tanh_loop:         nn.tanh_backward,
     # Losses and their slopes

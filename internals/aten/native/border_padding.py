@@ -1,0 +1,156 @@
+"""Padding that repeats what lies at the border (`aten/src/ATen/native/{ReflectionPad,ReplicationPadding}.cpp`).
+
+Reflection reads the places 2 1 | 0 1 2 3 | 2 1, replication 0 0 | 0 1 2 3 | 3 3. A row of such places is an index, so padding is
+one `index_select` a dimension, and its gradient one `index_add`: what was read twice gets both gradients. Negative amounts cut
+off, and need no code: the places just begin later.
+
+The operators have derivatives of their own, though their kernels call operators: in the graph there is one node for a padding.
+
+How the real one differs: a loop over the output for each number of dimensions, and another for each gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from internals.aten.dtype_checks import not_implemented
+from internals.core.dtype import BOOL, FLOATING, SCALAR_TYPE_NAME
+from internals.core.formats import channels_last
+from internals.core.tensor_impl import from_array
+
+from .memory_format import suggests_channels_last
+
+
+class Border(NamedTuple):
+    """A way of padding: its name, and the places to read for positions that may lie outside 0 ... n - 1."""
+
+    name: str
+    places: Callable[[Any, int], Any]
+
+
+REFLECTION = Border("reflection_pad", lambda i, n: (n - 1) - np.abs((n - 1) - np.abs(i)))
+REPLICATION = Border("replication_pad", lambda i, n: np.clip(i, 0, n - 1))
+
+
+def reflection_pad1d(self: Any, padding: Sequence[int]) -> Any:
+    """(N, C, W) or (C, W) with [left, right] elements more, mirrored. Raises RuntimeError for amounts as large as W."""
+    return _padded(REFLECTION, 1, self, padding)
+
+
+def reflection_pad2d(self: Any, padding: Sequence[int]) -> Any:
+    """(N, C, H, W) or (C, H, W) with [left, right, top, bottom] elements more."""
+    return _padded(REFLECTION, 2, self, padding)
+
+
+def reflection_pad3d(self: Any, padding: Sequence[int]) -> Any:
+    """(N, C, D, H, W) or (C, D, H, W) with [left, right, top, bottom, front, back] elements more."""
+    return _padded(REFLECTION, 3, self, padding)
+
+
+def replication_pad1d(self: Any, padding: Sequence[int]) -> Any:
+    """The same, with the outermost elements again and again; so there may be any number."""
+    return _padded(REPLICATION, 1, self, padding)
+
+
+def replication_pad2d(self: Any, padding: Sequence[int]) -> Any:
+    return _padded(REPLICATION, 2, self, padding)
+
+
+def replication_pad3d(self: Any, padding: Sequence[int]) -> Any:
+    return _padded(REPLICATION, 3, self, padding)
+
+
+def reflection_pad1d_backward(grad_output: Any, self: Any, padding: Sequence[int]) -> Any:
+    """Each gradient at the place its element was read from. Raises RuntimeError where sizes or dtypes do not fit."""
+    return _folded(REFLECTION, 1, grad_output, self, padding)
+
+
+def reflection_pad2d_backward(grad_output: Any, self: Any, padding: Sequence[int]) -> Any:
+    return _folded(REFLECTION, 2, grad_output, self, padding)
+
+
+def reflection_pad3d_backward(grad_output: Any, self: Any, padding: Sequence[int]) -> Any:
+    return _folded(REFLECTION, 3, grad_output, self, padding)
+
+
+def replication_pad1d_backward(grad_output: Any, self: Any, padding: Sequence[int]) -> Any:
+    return _folded(REPLICATION, 1, grad_output, self, padding)
+
+
+def replication_pad2d_backward(grad_output: Any, self: Any, padding: Sequence[int]) -> Any:
+    return _folded(REPLICATION, 2, grad_output, self, padding)
+
+
+def replication_pad3d_backward(grad_output: Any, self: Any, padding: Sequence[int]) -> Any:
+    return _folded(REPLICATION, 3, grad_output, self, padding)
+
+
+def _padded(border: Border, n: int, self: Any, padding: Sequence[int]) -> Any:
+    _check(border, n, self, padding)
+    if self.dtype.category == BOOL:
+        raise not_implemented(f"{border.name}{n}d", self.dtype)
+    result = self.detach()
+    for dim, index in _indices(border, self, padding):
+        result = result.index_select(dim, index)
+    return _ordered_as(self, result)
+
+
+def _folded(border: Border, n: int, grad_output: Any, self: Any, padding: Sequence[int]) -> Any:
+    sizes = _check(border, n, self, padding)
+    for name, expected, got in zip(("width", "height", "depth"), reversed(sizes[-n:]), reversed(grad_output.shape)):
+        if expected != got:
+            raise RuntimeError(f"grad_output {name} unexpected. Expected: {expected}, Got: {got}")
+    if grad_output.shape[:-n] != self.shape[:-n]:
+        raise RuntimeError(f"grad_output of sizes {list(grad_output.shape)} is not that of an input of {list(self.shape)}")
+    if grad_output.dtype is not self.dtype:
+        raise RuntimeError(
+            f"expected scalar type {SCALAR_TYPE_NAME[grad_output.dtype]} but found {SCALAR_TYPE_NAME[self.dtype]}"
+        )
+    if self.dtype.category < FLOATING:
+        raise not_implemented(f"{border.name}{n}d_backward", self.dtype)
+    result = grad_output.detach()
+    for dim, index in _indices(border, self, padding):
+        inside = [*result.shape[:dim], self.shape[dim], *result.shape[dim + 1 :]]
+        result = result.new_zeros(inside).index_add(dim, index, result)
+    return _ordered_as(self, result)
+
+
+def _indices(border: Border, t: Any, padding: Sequence[int]) -> Iterator[tuple[int, Any]]:
+    """For each padded dimension, the last one first, the places to read."""
+    for i in range(0, len(padding), 2):
+        dim = t.dim() - 1 - i // 2
+        places = border.places(np.arange(-padding[i], t.shape[dim] + padding[i + 1]), t.shape[dim])
+        yield dim, from_array(np.asarray(places, np.int64)).to(t.device)
+
+
+def _ordered_as(t: Any, result: Any) -> Any:
+    return result.contiguous(memory_format=channels_last) if suggests_channels_last(t) else result
+
+
+def _check(border: Border, n: int, t: Any, padding: Sequence[int]) -> tuple[int, ...]:
+    """The sizes after padding. Raises RuntimeError where there are none."""
+    if len(padding) != 2 * n:
+        raise RuntimeError(f"padding size is expected to be {2 * n}, but got: {len(padding)}")
+    if t.dim() not in (n + 1, n + 2) or 0 in t.shape[t.dim() == n + 2 :]:
+        raise RuntimeError(
+            f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
+            f"input, but got: {list(t.shape)}"
+        )
+    sizes = list(t.shape)
+    for i in range(n):
+        dim, before, after = t.dim() - 1 - i, padding[2 * i], padding[2 * i + 1]
+        if border is REFLECTION and max(before, after) >= sizes[dim]:
+            raise RuntimeError(
+                f"Argument #{4 + 2 * i}: Padding size should be less than the corresponding input dimension, but got: padding "
+                f"({before}, {after}) at dimension {dim} of input {list(t.shape)}"
+            )
+        sizes[dim] += before + after
+    if max(sizes[-n:]) < 1:
+        given, left = (" ".join(f"{name}: {size}" for name, size in zip("DHW"[-n:], s[-n:])) for s in (t.shape, sizes))
+        raise RuntimeError(f"input ({given}) is too small. Calculated output {left}")
+    if min(sizes) < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(sizes)}: {sizes}")
+    return tuple(sizes)
