@@ -9,6 +9,15 @@ from internals._generated import ops
 def argwhere(self):
     return ops.nonzero(self)
 
+def det(self):
+    return ops.linalg_det(self)
+
+def inverse(self):
+    return ops.linalg_inv(self)
+
+def inverse_out(self, out):
+    return ops.linalg_inv_out(self, out)
+
 def matrix_power(self, n):
     return ops.linalg_matrix_power(self, n)
 
@@ -17,6 +26,12 @@ def matrix_power_out(self, n, out):
 
 def matrix_exp(self):
     return ops.linalg_matrix_exp(self)
+
+def orgqr(self, input2):
+    return ops.linalg_householder_product(self, input2)
+
+def orgqr_out(self, input2, out):
+    return ops.linalg_householder_product_out(self, input2, out)
 
 def linalg_matmul(self, other):
     return ops.matmul(self, other)
@@ -29,6 +44,9 @@ def ger(self, vec2):
 
 def ger_out(self, vec2, out):
     return ops.outer_out(self, vec2, out)
+
+def linalg_diagonal(A, offset, dim1, dim2):
+    return ops.diagonal(A, offset, dim1, dim2)
 
 def row_stack(tensors):
     return ops.vstack(tensors)
@@ -530,6 +548,12 @@ def special_xlogy_other_scalar(self, other):
 
 def special_xlogy_other_scalar_out(self, other, out):
     return ops.xlogy_OutScalar_Other(self, other, out)
+
+def trapz_x(y, x, dim):
+    return ops.trapezoid_x(y, x, dim)
+
+def trapz_dx(y, dx, dim):
+    return ops.trapezoid_dx(y, dx, dim)
 
 def split_sizes(self, split_size, dim):
     return ops.split_with_sizes(self, split_size, dim)

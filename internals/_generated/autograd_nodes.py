@@ -24,7 +24,7 @@ from internals.autograd.formulas.linalg_cholesky import cholesky_backward, chole
 from internals.autograd.formulas.linalg_eigen import linalg_eig_backward
 from internals.autograd.formulas.linalg_least_squares import linalg_lstsq_backward, pinv_backward
 from internals.autograd.formulas.linalg_lu import linalg_lu_backward, linalg_lu_solve_LU, lu_factor_ex_backward, lu_unpack_backward
-from internals.autograd.formulas.linalg_qr import formula_not_implemented, householder_product_backward, linalg_qr_backward, ormqr_backward
+from internals.autograd.formulas.linalg_qr import householder_product_backward, linalg_qr_backward, ormqr_backward
 from internals.autograd.formulas.linalg_svd import svd_backward
 from internals.autograd.formulas.linalg_systems import linalg_det_backward, linalg_solve_backward, linalg_solve_triangular_backward, matrix_exp_backward, slogdet_backward, triangular_solve_backward
 from internals.autograd.formulas.linear_algebra import bmm_mat1_backward, bmm_mat2_backward, mm_mat1_backward, mm_mat2_backward
@@ -870,7 +870,7 @@ class GeqrfBackward0(Node):
         grad = grads[0]
         if grad is None:
             return (None,) * len(node.next_edges)
-        return (formula_not_implemented('geqrf'),)
+        return (no_derivative('geqrf'),)
 
 
 class LinalgHouseholderProductBackward0(Node):

@@ -1346,7 +1346,7 @@ def linalg_det_out(A, out, _table=linalg_det_out_op.table):
         return linalg_det_out_op(A, out)
     return _table[A._geometry.keys | out._geometry.keys](A, out)
 
-det_op = define('det(Tensor self) -> Tensor', CompositeImplicitAutograd='linalg.determinants.det')
+det_op = define('det(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.det')
 def det(self, _table=det_op.table):
     if hot.off:
         return det_op(self)
@@ -1418,13 +1418,13 @@ def linalg_inv_out(A, out, _table=linalg_inv_out_op.table):
         return linalg_inv_out_op(A, out)
     return _table[A._geometry.keys | out._geometry.keys](A, out)
 
-inverse_op = define('inverse(Tensor self) -> Tensor', CompositeImplicitAutograd='linalg.inverse.inverse')
+inverse_op = define('inverse(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.inverse')
 def inverse(self, _table=inverse_op.table):
     if hot.off:
         return inverse_op(self)
     return _table[self._geometry.keys](self)
 
-inverse_out_op = define('inverse.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.inverse_out', Autograd='autograd.manual.out_variant')
+inverse_out_op = define('inverse.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.inverse_out')
 def inverse_out(self, out, _table=inverse_out_op.table):
     if hot.off:
         return inverse_out_op(self, out)
@@ -1670,13 +1670,13 @@ def linalg_householder_product_out(input, tau, out, _table=linalg_householder_pr
         return linalg_householder_product_out_op(input, tau, out)
     return _table[input._geometry.keys | tau._geometry.keys | out._geometry.keys](input, tau, out)
 
-orgqr_op = define('orgqr(Tensor self, Tensor input2) -> Tensor', CompositeImplicitAutograd='linalg.reflections.orgqr')
+orgqr_op = define('orgqr(Tensor self, Tensor input2) -> Tensor', CompositeImplicitAutograd='_generated.aliases.orgqr')
 def orgqr(self, input2, _table=orgqr_op.table):
     if hot.off:
         return orgqr_op(self, input2)
     return _table[self._geometry.keys | input2._geometry.keys](self, input2)
 
-orgqr_out_op = define('orgqr.out(Tensor self, Tensor input2, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.orgqr_out', Autograd='autograd.manual.out_variant')
+orgqr_out_op = define('orgqr.out(Tensor self, Tensor input2, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.orgqr_out')
 def orgqr_out(self, input2, out, _table=orgqr_out_op.table):
     if hot.off:
         return orgqr_out_op(self, input2, out)
@@ -2216,7 +2216,7 @@ def trace_backward(grad, sizes, _table=trace_backward_op.table):
         return trace_backward_op(grad, sizes)
     return _table[grad._geometry.keys](grad, sizes)
 
-linalg_diagonal_op = define('linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)', CompositeImplicitAutograd='linalg.diagonals.linalg_diagonal')
+linalg_diagonal_op = define('linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)', CompositeImplicitAutograd='_generated.aliases.linalg_diagonal')
 def linalg_diagonal(A, offset, dim1, dim2, _table=linalg_diagonal_op.table):
     if hot.off:
         return linalg_diagonal_op(A, offset, dim1, dim2)
@@ -10304,13 +10304,13 @@ def trapezoid_dx(y, dx, dim, _table=trapezoid_dx_op.table):
         return trapezoid_dx_op(y, dx, dim)
     return _table[y._geometry.keys](y, dx, dim)
 
-trapz_x_op = define('trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor', CompositeImplicitAutograd='integrals.trapz_x')
+trapz_x_op = define('trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor', CompositeImplicitAutograd='_generated.aliases.trapz_x')
 def trapz_x(y, x, dim, _table=trapz_x_op.table):
     if hot.off:
         return trapz_x_op(y, x, dim)
     return _table[y._geometry.keys | x._geometry.keys](y, x, dim)
 
-trapz_dx_op = define('trapz.dx(Tensor y, *, float dx=1.0, int dim=-1) -> Tensor', CompositeImplicitAutograd='integrals.trapz_dx')
+trapz_dx_op = define('trapz.dx(Tensor y, *, float dx=1.0, int dim=-1) -> Tensor', CompositeImplicitAutograd='_generated.aliases.trapz_dx')
 def trapz_dx(y, dx, dim, _table=trapz_dx_op.table):
     if hot.off:
         return trapz_dx_op(y, dx, dim)

@@ -308,9 +308,6 @@ def linalg_inv_ex_inverse(A, check_errors, inverse, info):
 def linalg_inv_out(A, out):
     return write_exact_out(out, ops.linalg_inv(A))
 
-def inverse_out(self, out):
-    return write_exact_out(out, ops.inverse(self))
-
 def linalg_tensorinv_out(self, ind, out):
     return write_out(out, ops.linalg_tensorinv(self, ind))
 
@@ -364,9 +361,6 @@ def geqrf_a(self, a, tau):
 
 def linalg_householder_product_out(input, tau, out):
     return write_out(out, linalg_reflections.linalg_householder_product(input, tau))
-
-def orgqr_out(self, input2, out):
-    return write_out(out, ops.orgqr(self, input2))
 
 def ormqr_out(self, input2, input3, left, transpose, out):
     return write_exact_out(out, linalg_reflections.ormqr(self, input2, input3, left, transpose))

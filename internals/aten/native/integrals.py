@@ -20,7 +20,7 @@ def trapezoid_x(y: Any, x: Any, dim: int = -1) -> Any:
 
     Raises RuntimeError for bools, and where places and samples do not fit.
     """
-    d = _dimension(y, wrap_dim(dim, y.dim()))
+    d = _dimension(y, wrap_dim(dim, y.dim()))  # wrapped for the error, too: PyTorch's names 0 where -1 was asked for
     if not y.shape[d]:
         return y.new_zeros([*y.shape[:d], *y.shape[d + 1 :]])
     width = _widths("trapezoid", y, x, d)
@@ -35,16 +35,6 @@ def trapezoid_dx(y: Any, dx: Any = 1, dim: int = -1) -> Any:
         return y.new_zeros([*y.shape[:d], *y.shape[d + 1 :]])
     _check_not_bool("trapezoid", "`y`", y)
     return ops.mul_Scalar(y.sum(d) - (y.select(d, 0) + y.select(d, -1)) * 0.5, dx)
-
-
-def trapz_x(y: Any, x: Any, dim: int = -1) -> Any:
-    """`trapezoid`, under its older name."""
-    return ops.trapezoid_x(y, x, dim)
-
-
-def trapz_dx(y: Any, dx: float = 1, dim: int = -1) -> Any:
-    """`trapezoid`, under its older name."""
-    return ops.trapezoid_dx(y, dx, dim)
 
 
 def cumulative_trapezoid_x(y: Any, x: Any, dim: int = -1) -> Any:

@@ -4,18 +4,19 @@ A = Q R. What gradient arrives at Q along its own columns, and what arrives at R
 triangle counts; what arrives at Q from outside of them is only multiplied by R⁻ᴴ. Of a wide A the left square part is
 decomposed, and the rest of R is Qᴴ times the rest of A.
 
-How the real one differs: for a product of reflections it walks forward only, with the inverse of each; here what the product
-was before each of them is kept.
+How the real one differs: for a product of reflections it begins at the result, which is saved for that, and takes one reflection
+after the other out of it by its inverse; here the product is built up again, and kept as it was before each of them.
 """
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
-from internals._generated.functions import cat, eye, stack, zeros
+from internals._generated.functions import cat, eye, stack
 from internals._generated.linalg_functions import solve_triangular
 
 from .linalg_cholesky import symmetrized
+from .linalg_lu import padded
 
 
 def linalg_qr_backward(gQ: Any, gR: Any, Q: Any, R: Any, mode: str) -> Any:
@@ -33,21 +34,11 @@ def linalg_qr_backward(gQ: Any, gR: Any, Q: Any, R: Any, mode: str) -> Any:
     if m >= n:
         return _tall_backward(gQ, gR, Q, R)
     if gR is None:
-        return cat([_tall_backward(gQ, None, Q, R.narrow(-1, 0, m)), zeros_like_part(Q, n - m)], -1)
+        return padded(_tall_backward(gQ, None, Q, R.narrow(-1, 0, m)), m, n)
     rest, g_rest = R.narrow(-1, m, n - m), gR.narrow(-1, m, n - m)
     from_rest = Q @ rest @ g_rest.mH
     gQ = from_rest if gQ is None else gQ + from_rest
     return cat([_tall_backward(gQ, gR.narrow(-1, 0, m), Q, R.narrow(-1, 0, m)), Q @ g_rest], -1)
-
-
-def formula_not_implemented(name: str) -> NoReturn:
-    """Raises NotImplementedError: PyTorch has a node for the operator, but no formula."""
-    raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
-
-
-def zeros_like_part(t: Any, columns: int) -> Any:
-    """Zeros like `t`, but of so many columns."""
-    return zeros((*t.shape[:-1], columns), dtype=t.dtype, device=t.device)
 
 
 def _tall_backward(gQ: Any, gR: Any, Q: Any, R: Any) -> Any:
@@ -59,7 +50,10 @@ def _tall_backward(gQ: Any, gR: Any, Q: Any, R: Any) -> Any:
 
 
 def householder_product_backward(grad: Any, result: Any, input: Any, tau: Any) -> tuple[Any, Any]:
-    """The gradients of the vectors and of the factors of the reflections, whose product is `result`."""
+    """The gradients of the vectors and of the factors of the reflections.
+
+    `result`, their product, is saved as PyTorch saves it; this formula does without.
+    """
     m, n = input.shape[-2:]
     if not (input.numel() and tau.numel()):
         return None, None
@@ -78,7 +72,10 @@ def ormqr_backward(
     transpose: bool,
     wanted: tuple[bool, bool, bool],
 ) -> tuple[Any, Any, Any]:
-    """The gradients of the vectors, of the factors, and of what the reflections are applied to. C Q is (Qᴴ Cᴴ)ᴴ."""
+    """The gradients of the vectors, of the factors, and of what the reflections are applied to. C Q is (Qᴴ Cᴴ)ᴴ.
+
+    `result` is saved as PyTorch saves it; this formula does without.
+    """
     if left:
         return _reflect_backward(grad, input, tau, other, transpose)
     g_input, g_tau, g_other = _reflect_backward(grad.mH, input, tau, other.mH, not transpose)
@@ -109,9 +106,7 @@ def _reflect_backward(grad: Any, input: Any, tau: Any, C: Any, adjoint: bool) ->
         g_factor = -(Wv.mH @ Rv).squeeze(-1).squeeze(-1)
         g_factors[place] = g_factor.conj() if adjoint else g_factor
         grad = _reflected(grad, x, factor.conj())
-    g_input = stack(g_vectors, -1).tril(-1)
-    if input.shape[-1] > k:
-        g_input = cat([g_input, zeros_like_part(g_input, input.shape[-1] - k)], -1)
+    g_input = padded(stack(g_vectors, -1).tril(-1), m, input.shape[-1])
     return g_input, stack(g_factors, -1), grad
 
 

@@ -1,6 +1,6 @@
 """Gradients of functions applied element by element (`torch/csrc/autograd/FunctionsManual.cpp`).
 
-Most of them are one line in derivatives.yaml: the gradient times the derivative, of the input (`grad * self.cos()`) or of the
+Most of them are one line in `derivatives/`: the gradient times the derivative, of the input (`grad * self.cos()`) or of the
 result where that is cheaper (`grad * result` for exp, `grad * (1 - result * result)` for tanh). Here are those with cases: where
 the derivative jumps, somebody has to say what it is at the edge. `clamp` passes the gradient on at its bounds, `maximum` shares
 it between equal operands, `pow` is 0 at 0**0.
@@ -120,7 +120,7 @@ def derivative_not_implemented(name: str) -> NoReturn:
 
 
 def no_derivative(name: str) -> NoReturn:
-    """Raises NotImplementedError: with respect to this argument PyTorch has no derivative either."""
+    """Raises NotImplementedError: PyTorch has a node, but no formula for the gradient of this argument either."""
     raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
 
 

@@ -9,7 +9,7 @@ Without a decomposition as their result: `factors` (P A = L U as a means), which
 (with `systems`, what is asked of both sides) start from; `triangular` systems; `matrix_norms`; `powers` and the
 `exponential`.
 
-Products: `chains` of matrices, `tensor_products`, `outer`, `cross`; and `diagonals` (`trace`). `errors` is what LAPACK
+Products: `chains` of matrices, `tensor_products`, `outer`, `cross`; and the trace (`diagonals`). `errors` is what LAPACK
 reports, `deprecation` what older names say.
 
 How the real one differs: it is one file of 4,000 lines in front of another of kernels; CUDA has a third.

@@ -35,7 +35,8 @@ def _linalg_det(A: Any) -> Any:
 def _linalg_slogdet(A: Any) -> Any:
     """The sign of the determinant of every matrix (complex: a number of size 1), the logarithm of its size, and the factors.
 
-    Of a singular matrix the sign is 0 and the logarithm -inf. Raises as `_linalg_det`.
+    Of a singular matrix the sign is 0 and the logarithm -inf. Raises RuntimeError for matrices that are not square, and for
+    dtypes other than float32, float64 and complex.
     """
     LU, pivots, diagonal = _factors(A, "linalg.slogdet", low_precision=False)
     with np.errstate(all="ignore"):
@@ -50,13 +51,8 @@ def linalg_det(A: Any) -> Any:
     return ops._linalg_det(A)[0]
 
 
-def det(self: Any) -> Any:
-    """`linalg.det` by an older name."""
-    return ops.linalg_det(self)
-
-
 def linalg_slogdet(A: Any) -> Any:
-    """The sign of the determinant of every matrix, and the logarithm of its absolute value. Raises as `_linalg_det`."""
+    """The sign of the determinant of every matrix, and the logarithm of its absolute value. Raises as `_linalg_slogdet`."""
     return named("linalg_slogdet", ("sign", "logabsdet"))(*ops._linalg_slogdet(A)[:2])
 
 
@@ -66,7 +62,7 @@ def slogdet(self: Any) -> Any:
 
 
 def logdet(self: Any) -> Any:
-    """The logarithm of the determinant of every matrix: NaN where it is negative. Raises as `_linalg_det`."""
+    """The logarithm of the determinant of every matrix: NaN where that is negative. Raises as `_linalg_slogdet`."""
     checks.square("logdet", self)
     checks.floating("logdet", self, low_precision=False)
     sign, logabsdet = ops.linalg_slogdet(self)

@@ -1,6 +1,6 @@
-"""The trace and the diagonal of matrices (`aten/src/ATen/native/ReduceOps.cpp`: `trace_cpu`, `TensorShape.cpp`).
+"""The trace of a matrix, and its gradient (`aten/src/ATen/native/ReduceOps.cpp`: `trace_cpu`).
 
-How the real one differs: the same.
+How the real one differs: it adds up one number after the other.
 """
 
 from __future__ import annotations
@@ -41,8 +41,3 @@ def trace_backward(grad: Any, sizes: Sequence[int]) -> Any:
         raise RuntimeError("expected matrix input")
     diagonal = ops.expand(grad, [min(sizes)], False)
     return ops.view(ops.diagonal_backward(diagonal, list(sizes), 0, 0, 1), list(sizes))
-
-
-def linalg_diagonal(A: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
-    """`diagonal` of the last two dimensions: a view."""
-    return ops.diagonal(A, offset, dim1, dim2)

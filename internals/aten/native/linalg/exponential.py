@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from internals._generated import ops
 from internals.aten.late import linalg
 from internals.core import dtype as dt
 from internals.core.tensor_impl import array, from_array
@@ -37,8 +36,3 @@ def linalg_matrix_exp(self: Any) -> Any:
             if np.isfinite(a[i]).all():
                 result[i] = linalg.expm(a[i])
     return from_array(result.astype(self.dtype.np, copy=False))
-
-
-def matrix_exp(self: Any) -> Any:
-    """`linalg.matrix_exp` by an older name."""
-    return ops.linalg_matrix_exp(self)

@@ -4,7 +4,7 @@ A⁻¹ solves A X = 1, and so it is computed: A is factored, and the factors are
 `linalg.inv_ex` tells in `info` which matrices have no inverse; `linalg.inv` raises for the first of them. Everything else here
 is composite.
 
-How the real one differs: it calls LAPACK's `getri`, which inverts L and U in place instead of solving for a matrix.
+How the real one differs: `linalg.inv_ex` calls `linalg.solve_ex`, with the identity matrix as B.
 """
 
 from __future__ import annotations
@@ -46,11 +46,6 @@ def linalg_inv(A: Any) -> Any:
     inverse, info = ops.linalg_inv_ex(A, False)
     ops._linalg_check_errors(info, "linalg.inv", A.dim() == 2)
     return inverse
-
-
-def inverse(self: Any) -> Any:
-    """`linalg.inv` by an older name."""
-    return ops.linalg_inv(self)
 
 
 def linalg_tensorinv(self: Any, ind: int = 2) -> Any:

@@ -1,10 +1,9 @@
-"""Products of Householder reflections, `linalg.householder_product` and `ormqr`
-(`aten/src/ATen/native/BatchLinearAlgebra.cpp`).
+"""Products of Householder reflections (`aten/src/ATen/native/BatchLinearAlgebra.cpp`: `householder_product`, `ormqr`).
 
 A reflection 1 - tau v vᴴ turns a vector into another of the same length. Q = H₁ H₂ … H_k is kept as `geqrf` leaves it:
 vector i is column i below the diagonal, the 1 on the diagonal and the zeros above are left out.
 
-How the real one differs: it says the same.
+How the real one differs: LAPACK works in the memory of the result.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from internals._generated import ops
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.tensor_impl import array
 
@@ -39,11 +37,6 @@ def linalg_householder_product(input: Any, tau: Any) -> Any:
     array(result)[...] = array(input)
     multiply_out(result, tau)
     return result
-
-
-def orgqr(self: Any, input2: Any) -> Any:
-    """`linalg.householder_product` by its LAPACK name. Raises as that."""
-    return ops.linalg_householder_product(self, input2)
 
 
 def multiply_out(Q: Any, tau: Any) -> None:
