@@ -1,6 +1,6 @@
 """Every derivative is right: what backward computes is what forward does, measured by finite differences; so are second ones.
 
-For every operator with an entry in derivatives.yaml, its in-place twin, and every composite that autograd sees through. Seeded
+For every operator with an entry in `derivatives/`, its in-place twin, and every composite that autograd sees through. Seeded
 samples (tests/gradient_samples.py), a few an operator; many more with INTERNALS_TEST_FULL=1.
 """
 

@@ -1,4 +1,4 @@
-"""Kernels of the Autograd key that derivatives.yaml cannot express (`torch/csrc/autograd/VariableTypeManual.cpp`).
+"""Kernels of the Autograd key that no entry in `derivatives/` can express (`torch/csrc/autograd/VariableTypeManual.cpp`).
 
 `copy_` writes one tensor into another, of another dtype perhaps; `detach_` cuts a tensor off its history; `resize_` and
 `set_` take its memory away, which no history survives; and `out=` writes where autograd would not notice.

@@ -1,6 +1,6 @@
 """An operator without a kernel for the Autograd key (`torch/csrc/autograd/autograd_not_implemented_fallback.cpp`).
 
-Each operator of ours says in derivatives.yaml what its gradient is, or that there is none. One that a user declares
+Each operator of ours says in `derivatives/` what its gradient is, or that there is none. One that a user declares
 (`internals.library`) may say nothing; then this is the kernel its Autograd key falls back to. The results are tied to a node that
 passes no gradient on, and warns when one arrives.
 

@@ -124,7 +124,7 @@ def never(self: Any) -> bool:
 
 
 def angle(self: TensorImpl, out: Any = None) -> Any:
-    """The direction in which a number lies from 0, in -pi...pi: 0 or pi for a real one. A real tensor; NaN stays NaN."""
+    """The direction in which a number lies from 0, from -pi to pi, as a real tensor: of real numbers 0 or pi, and NaN of NaN."""
     if self.is_complex():
         result = self.dtype.to_real() if out is None or not out.is_complex() else None
         return TensorIterator((self,), out, "common", result).run(_direction)
@@ -144,7 +144,7 @@ def isreal(self: Any) -> Any:
 
 
 def vdot(self: TensorImpl, other: TensorImpl, out: Any = None) -> Any:
-    """The sum of the products of two vectors, the first of them conjugated; a 0-d tensor."""
+    """The sum of the products of two vectors, the first of them conjugated; a 0-d tensor. Raises RuntimeError as `dot`."""
     return linear_algebra.dot(_conj(self) if self.is_complex() else self, other, out)
 
 
@@ -154,12 +154,12 @@ def adjoint(self: Any) -> Any:
 
 
 def mH(self: Any) -> Any:
-    """The same."""
+    """`adjoint`, as a property."""
     return _conjugate_transpose(self, "mH")
 
 
 def matrix_H(self: Any) -> Any:
-    """The conjugate transpose of a matrix. Raises RuntimeError unless it has two dimensions (or none)."""
+    """`Tensor.H`: the conjugate transpose of a matrix. Raises RuntimeError unless it has two dimensions (or none)."""
     if self.dim() not in (0, 2):
         raise RuntimeError(
             f"tensor.H is only supported on matrices (2-D tensors). Got {self.dim()}-D tensor."

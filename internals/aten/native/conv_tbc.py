@@ -27,7 +27,7 @@ def conv_tbc(self: Any, weight: Any, bias: Any, pad: int) -> Any:
         raise RuntimeError(f"Trying to create tensor with negative dimension {time}: {sizes}")
     if self.dtype is dt.bool_:
         raise not_implemented("addmm_impl_cpu_", self.dtype)
-    if not self.dtype is weight.dtype is bias.dtype:
+    if weight.dtype is not self.dtype or bias.dtype is not self.dtype:
         raise RuntimeError("self, weight and bias must have the same dtype")
     out = empty_contiguous(sizes, self.dtype)
     wide = np.float32 if self.dtype is dt.float16 else x.dtype

@@ -85,20 +85,20 @@ def _ctc_loss(
     if log_probs.dtype not in (dt.float32, dt.float64):
         raise not_implemented("ctc_loss_cpu", log_probs.dtype)
     states = _states(log_probs, targets, input_lengths, target_lengths, blank)
-    probabilities = states.of(array(log_probs))
-    log_alpha = empty_contiguous(probabilities.shape, log_probs.dtype)
+    log_p = states.log_probabilities(array(log_probs))
+    log_alpha = empty_contiguous(log_p.shape, log_probs.dtype)
     alpha = array(log_alpha)
     alpha.fill(-np.inf)
     inputs, ends = states.input_lengths, 2 * states.target_lengths
     running = inputs > 0
-    alpha[running, 0, :2] = probabilities[running, 0, :2]
+    alpha[running, 0, :2] = log_p[running, 0, :2]
     for t in range(1, alpha.shape[1]):
         step = alpha[:, t - 1]
         here = step.copy()
         here[:, 1:] = np.logaddexp(here[:, 1:], step[:, :-1])
         here[:, 2:] = np.logaddexp(here[:, 2:], np.where(states.passable, step[:, :-2], -np.inf))
         running = t < inputs
-        alpha[running, t] = here[running] + probabilities[running, t]
+        alpha[running, t] = here[running] + log_p[running, t]
     each, last = np.arange(len(inputs)), np.maximum(inputs - 1, 0)
     total = np.where(ends > 0, np.logaddexp(alpha[each, last, ends], alpha[each, last, ends - 1]), alpha[each, last, 0])
     total = np.where(inputs == 0, np.where(ends == 0, 0, -np.inf), total)  # nothing is the one path of no steps
@@ -138,7 +138,7 @@ def _ctc_loss_backward(
     result = empty_contiguous(tuple(log_probs.shape), log_probs.dtype)
     out, loss = array(result), array(neg_log_likelihood)
     out.fill(-np.inf)
-    paths = array(log_alpha) + _log_beta(states, states.of(array(log_probs)))
+    paths = array(log_alpha) + _log_beta(states, states.log_probabilities(array(log_probs)))
     steps, sequences = np.ogrid[: out.shape[0], : out.shape[1]]
     np.logaddexp.at(out, (steps[..., None], sequences[..., None], states.labels), paths.swapaxes(0, 1))
     p = array(log_probs)
@@ -163,9 +163,9 @@ def _ctc_loss_backward_tensor(
     return _ctc_loss_backward(grad, log_probs, targets, *lengths, neg_log_likelihood, log_alpha, blank, zero_infinity)
 
 
-def _log_beta(states: _States, probabilities: Any) -> Any:
+def _log_beta(states: _States, log_p: Any) -> Any:
     """(N, T, states); -inf beyond a sequence's last step or state."""
-    beta = np.full_like(probabilities, -np.inf)
+    beta = np.full_like(log_p, -np.inf)
     each, ends = np.arange(len(beta)), 2 * states.target_lengths
     before = states.target_lengths > 0
     for t in reversed(range(beta.shape[1])):
@@ -175,9 +175,9 @@ def _log_beta(states: _States, probabilities: Any) -> Any:
             here = step.copy()
             here[:, :-1] = np.logaddexp(here[:, :-1], step[:, 1:])
             here[:, :-2] = np.logaddexp(here[:, :-2], np.where(states.passable, step[:, 2:], -np.inf))
-            beta[:, t] = here + probabilities[:, t]
+            beta[:, t] = here + log_p[:, t]
         for where, state in ((each[last], ends), (each[last & before], ends - 1)):
-            beta[where, t, state[where]] = probabilities[where, t, state[where]]
+            beta[where, t, state[where]] = log_p[where, t, state[where]]
     return beta
 
 
@@ -190,8 +190,8 @@ class _States:
     input_lengths: Any
     target_lengths: Any
 
-    def of(self, log_probs: Any) -> Any:
-        """What each state's label costs at each step: (N, T, states)."""
+    def log_probabilities(self, log_probs: Any) -> Any:
+        """(N, T, states): at each step the log-probability of each state's label, from those of all labels (T, N, C)."""
         return np.take_along_axis(log_probs.swapaxes(0, 1), self.labels[:, None], axis=2)
 
 

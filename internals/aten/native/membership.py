@@ -1,7 +1,7 @@
 """Which elements are in a set: `isin` (`aten/src/ATen/native/TensorCompare.cpp`).
 
-How the real one differs: for few `test_elements` it compares every pair. Where `assume_unique=True` is not true its answers are
-wrong; here that is only a promise.
+How the real one differs: for few `test_elements` it compares every pair. `assume_unique=True` gives wrong answers there where it
+is not true; here it changes nothing.
 """
 
 from __future__ import annotations

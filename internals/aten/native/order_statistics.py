@@ -150,7 +150,7 @@ def _first_places(a: Any, found: Any) -> Any:
 
 
 def _ends_of_longest_runs(a: Any) -> Any:
-    """For every row, sorted in thought, the place that the last element of the first longest run of equals came from."""
+    """If every row were sorted: the place in it of the last element of the first longest run of equal ones."""
     n = a.shape[-1]
     order = np.argsort(a, -1, kind="stable")
     ordered = np.take_along_axis(a, order, -1)

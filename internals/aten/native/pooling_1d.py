@@ -2,7 +2,7 @@
 
 A sequence (N, C, L) is an image of height 1.
 
-How the real one differs: nothing but for `max_pool1d` when no gradient is needed, which has a kernel of its own there.
+How the real one differs: when no gradient is needed `max_pool1d` has a kernel of its own.
 """
 
 from __future__ import annotations

@@ -40,7 +40,8 @@ def max_pool3d_with_indices(
     best, place = array(values), array(indices)
     best[...] = lowest_of(self.dtype)
     starts = [np.arange(o) * s - p for o, s, p in zip(sizes[-3:], step, around)]
-    place[...] = _position([start - np.minimum(start, 0) // d * d for start, d in zip(starts, apart)], volume)
+    first_inside = [start - np.minimum(start, 0) // d * d for start, d in zip(starts, apart)]
+    place[...] = _position(first_inside, volume)
     padded = _pad(array(self), sizes[-3:], kernel, step, around, apart, lowest_of(self.dtype))
     for offset, window in _places(sizes[-3:], kernel, step, apart):
         value = padded[window]

@@ -79,8 +79,10 @@ def searchsorted_Scalar(
 def bucketize_Tensor(
     self: Any, boundaries: TensorImpl, out_int32: bool = False, right: bool = False, out: Any = None
 ) -> Any:
-    """For every value which of the intervals between one row of `boundaries` it is in; without `right` intervals end with
-    their right boundary. Raises RuntimeError unless there is one row."""
+    """For every value the number of the interval between `boundaries`, one row, in which it lies.
+
+    An interval ends with its right boundary; with `right` it begins with its left one. Raises RuntimeError for more than one row.
+    """
     if boundaries.dim() != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.dim()})")
     return searchsorted_Tensor(boundaries, self, out_int32, right, None, None, out)

@@ -35,7 +35,7 @@ def rot90(self: TensorImpl, k: int = 1, dims: Sequence[int] = (0, 1)) -> Any:
         )
     if k % 4 == 0:
         return write_uncounted(ops.clone_op, self, contiguous_format)
-    flipped = write_uncounted(ops.flip_op, self, [[b], [a, b], [a]][k % 4 - 1])
+    flipped = write_uncounted(ops.flip_op, self, {1: [b], 2: [a, b], 3: [a]}[k % 4])
     return flipped if k % 4 == 2 else transpose(flipped, a, b)
 
 

@@ -3,7 +3,7 @@
 What a view leaves out does not matter to it: its gradient is zero there. So each function here fills a tensor of the *input's*
 shape with zeros, takes the same view of it, and writes the gradient there. The windows of `unfold` overlap: there it is added.
 
-As each is the view turned around, its own derivative is that view, and derivatives.yaml says so.
+As each is the view turned around, its own derivative is that view, and its entry in `derivatives/` says so.
 
 How the real one differs: these are composed of `zeros` and `copy_`; leaves save the dispatching.
 """

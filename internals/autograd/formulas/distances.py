@@ -9,6 +9,7 @@ from typing import Any
 
 from internals._generated import ops
 
+from .complex import conj, real_part
 from .norms import norm_backward
 
 
@@ -30,8 +31,8 @@ def renorm_backward(grad: Any, self: Any, p: Any, dim: int, maxnorm: Any) -> Any
     """Of a slice that was scaled: the scaled gradient, less the part of it that would have changed the norm."""
     dims = [d for d in range(self.dim()) if d != dim % self.dim()]
     norm = ops.linalg_vector_norm(self, p, dims, True, None)
-    along = (self.conj() * grad).sum(dims, True)
-    of_norm = norm_backward(along.real if along.is_complex() else along, self, p, norm, dims, True)
+    along = real_part((conj(self) * grad).sum(dims, True))
+    of_norm = norm_backward(along, self, p, norm, dims, True)
     scale = (norm + 1e-7).reciprocal()
     scaled = maxnorm * scale * (grad - scale * of_norm)
     return ops.where_self(norm > maxnorm, scaled.to(grad.dtype), grad)

@@ -4,7 +4,7 @@ A transform is a matrix, and the gradient goes through its conjugate transpose: 
 one was divided by. Where only half of a spectrum is stored, the other half is its mirror image. Real to complex: what was left
 out had no influence, so its gradient is zero. Complex to real: what is stored counted twice, but for what mirrors itself.
 
-How the real one differs: nothing.
+How the real one differs: it does not.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A = L Lᴴ. When A changes by dA, L changes by L Φ(L⁻¹ dA L⁻ᴴ), where Φ takes the lower triangle and half of the diagonal.
 Going back, Φ is applied to Lᴴ gL, and the result to the same two triangular systems.
 
-How the real one differs: it says the same, in place where no second derivative is asked for.
+How the real one differs: it works in place where no second derivative is asked for.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def symmetrized(triangle: Any) -> Any:
 def cholesky_solve_backward(
     grad: Any, B: Any, L: Any, result: Any, upper: bool, wanted: tuple[bool, bool]
 ) -> tuple[Any, Any]:
-    """The gradients of B and of the factor, for (L Lᴴ)⁻¹ B."""
+    """The gradients of B and of the factor, for (L Lᴴ)⁻¹ B. B itself is saved as PyTorch saves it; the formula does without."""
     gB = cholesky_solve(grad, L, upper)
     if not wanted[1]:
         return gB, None

@@ -4,7 +4,7 @@ A V = V diag(L). When A changes by dA, the diagonal of V⁻¹ dA V is what the e
 diagonal, divided by the differences of the eigenvalues, is how much of each eigenvector is mixed into which other.
 Eigenvectors have length 1, and of complex ones the phase is open: a loss must not depend on it.
 
-How the real one differs: it says the same.
+How the real one differs: it does not.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import Any
 
 from internals._generated.functions import allclose, diag_embed, eye, zeros_like
 from internals._generated.linalg_functions import solve
+
+from .complex import real_part
 
 
 def linalg_eig_backward(gL: Any, gV: Any, L: Any, V: Any, is_hermitian: bool) -> Any:
@@ -34,8 +36,7 @@ def linalg_eig_backward(gL: Any, gV: Any, L: Any, V: Any, is_hermitian: bool) ->
     if is_hermitian:
         along = (along - along.mH) / 2
     else:
-        lengths = along.diagonal(0, -2, -1)
-        along = along - (V.mH @ V) * (lengths.real if lengths.is_complex() else lengths).unsqueeze(-2)
+        along = along - (V.mH @ V) * real_part(along.diagonal(0, -2, -1)).unsqueeze(-2)
     gaps = (L.unsqueeze(-2) - L.unsqueeze(-1)).conj() + eye(L.shape[-1], dtype=L.dtype, device=L.device)
     inner = along / gaps
     inner = inner - diag_embed(inner.diagonal(0, -2, -1))

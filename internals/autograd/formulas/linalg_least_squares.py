@@ -3,7 +3,7 @@
 As long as A keeps its rank, the pseudo-inverse A⁺ is smooth. When A changes by dA, A⁺ changes by -A⁺ dA A⁺, as an inverse
 would, and besides by what happens outside of the columns and of the rows of A. The least squares solution is A⁺ B.
 
-How the real one differs: it says the same.
+How the real one differs: it does not.
 """
 
 from __future__ import annotations
@@ -43,4 +43,6 @@ def linalg_lstsq_backward(
         missed = 2 * g_residuals.unsqueeze(-2) * (A @ X - B)
         gA = missed @ X.mH if gA is None else gA + missed @ X.mH
         gB = -missed if gB is None else gB - missed
-    return gA if wanted[0] else None, (gB.squeeze(-1) if vector else gB) if wanted[1] and gB is not None else None
+    if vector and gB is not None:
+        gB = gB.squeeze(-1)
+    return gA if wanted[0] else None, gB if wanted[1] else None

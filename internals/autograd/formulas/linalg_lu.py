@@ -5,7 +5,7 @@ the lower triangle of Lᴴ gL, the upper one of gU Uᴴ. Then L⁻ᴴ comes befo
 left over are L₂ U, the columns of a wide one are L U₂; each has a gradient of its own, and one for the factor that it
 shares.
 
-How the real one differs: it says the same.
+How the real one differs: it does not.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def linalg_lu_backward(gL: Any, gU: Any, P: Any, L: Any, U: Any) -> Any:
 
 
 def lu_factor_ex_backward(grad: Any, LU: Any, pivots: Any, pivot: bool) -> Any:
-    """The gradient of A, given that of the one matrix that holds L and U."""
+    """The gradient of A, given that of the one matrix that holds L and U. Without `pivot` there is no kernel for the CPU."""
     P, L, U = lu_unpack(LU, pivots)
     k = L.shape[-1]
     return linalg_lu_backward(grad.narrow(-1, 0, k), grad.narrow(-2, 0, k), P, L, U)

@@ -5,7 +5,7 @@ diagonal turns the columns of U and the rows of Vh into each other, and for that
 divided by their differences. So S has a gradient everywhere, U diag(dS) Vh; U and Vh have one where no two singular values
 are equal. Vectors of a complex matrix are only known up to a phase, one for u and v together: a loss must not depend on it.
 
-How the real one differs: it says the same.
+How the real one differs: it does not.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Gradients of matrix products (`torch/csrc/autograd/FunctionsManual.cpp`: `mm_mat1_backward`, `mm_mat2_backward`).
 
-For C = A B the gradients are dA = dC Bᴴ and dB = Aᴴ dC (the transpose, for complex numbers conjugated): products again, of the
-same cost each as the one going forward. That is
-most of the work of training a network, so its layout matters: where B is the transpose of a weight matrix, as in `linear`, dB is
-computed as the transpose of dCᵀ A, and the weight finds its gradient laid out in memory as itself.
+For C = A B the gradients are dA = dC Bᴴ and dB = Aᴴ dC (ᴴ is the transpose, for complex numbers conjugated): products again, of
+the same cost each as the one going forward. That is most of the work of training a network, so its layout matters: where B is
+the transpose of a weight matrix, as in `linear`, dB is computed as the transpose of dCᵀ A, and the weight finds its gradient laid
+out in memory as itself.
 
 How the real one differs: it does the same, for sparse matrices too.
 """

@@ -16,9 +16,10 @@ from typing import Any
 from internals._generated import ops
 from internals._generated.functions import ones_like, where, zeros_like
 from internals.aten.native.diagonals import block_sizes
-from internals.autograd.formulas.complex import conj
 from internals.core.formats import contiguous_format
 from internals.core.geometry import contiguous_strides
+
+from .complex import conj
 
 
 def scatter_reduce_backward(

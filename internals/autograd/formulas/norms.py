@@ -4,7 +4,7 @@ The derivative of (Σ|x|^p)^(1/p) with respect to an x is sgn(x) (|x| / norm)^(p
 not everywhere defined, and a choice has to be made: 0 where the norm is 0, 0 at x = 0 for p <= 1; the elements that attain the
 maximum (or minimum) share evenly when p is infinite; the 0-norm counts, so it has no gradient at all (None).
 
-How the real one differs: the same formulas.
+How the real one differs: it does not.
 """
 
 from __future__ import annotations

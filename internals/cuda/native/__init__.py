@@ -1,6 +1,6 @@
 """Host code: the operators of the CUDA key, which check, allocate and launch (`aten/src/ATen/native/cuda/*.cpp`).
 
-A function here is what a line `CUDA: cuda.reductions.sum` of native_functions.yaml names. Checks and dtype rules are those of
+A function here is what `CUDA: cuda.reductions.sum` in an entry of `native_functions/` names. Checks and dtype rules are those of
 `internals.aten.native`; what is left is to choose a kernel, fill in its template parameters and say how many threads run it.
 `instances()` of a file lists what it launches, so that all of it can be compiled where there is no GPU (`ptx.py`).
 

@@ -2,7 +2,7 @@
 (`torch/jit/_builtins.py`).
 
 A function in the table is not compiled: a call of it becomes a node. That holds for every function that PyTorch implements in
-C++, which here are those generated from native_functions.yaml, and for what is listed below. Functions of `torch.nn.functional`
+C++, which here are those generated from `native_functions/`, and for what is listed below. Functions of `torch.nn.functional`
 that are written in Python are compiled like the user's own (`functional_scripts.py`).
 
 How the real one differs: its table holds what is in `torch._C._nn`, `_linalg`, `_fft` and the like, where operators live that are

@@ -6,7 +6,7 @@
     register_operator("my::twice(int a) -> int", lambda a: 2 * a)
 
 An operator is a schema and a function of run-time values in the schema's order. There are two sorts. Those of the dispatcher
-(native_functions.yaml, and whatever `internals.library` defines at any time) are taken over as they are: the function is the
+(in `native_functions/`, and whatever `internals.library` defines at any time) are taken over as they are: the function is the
 generated one. The others exist only for the JIT, because Python does their work where there is no graph: arithmetic of
 numbers, methods of lists, dicts and strings, questions about tensors. They are in the files beside this one.
 
@@ -197,7 +197,7 @@ _ANY_TENSOR = TensorType.get()
 
 @cache
 def _generated_functions() -> dict[OperatorHandle, Function]:
-    """The call functions of native_functions.yaml: `ops.add_Tensor_op` → `ops.add_Tensor`."""
+    """The call functions of the declared operators: `ops.add_Tensor_op` → `ops.add_Tensor`."""
     found = vars(ops)
     return {v: found[name.removesuffix("_op")] for name, v in found.items() if isinstance(v, OperatorHandle)}
 

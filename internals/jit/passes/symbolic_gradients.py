@@ -1,8 +1,8 @@
 """The derivatives of operators as graph code: the formulas of `torch/csrc/jit/autodiff.cpp`.
 
-derivatives.yaml says what autograd runs when backward is called. Here the same mathematics is *written into a graph*: calling a
-formula emits nodes. So the whole backward of a piece of a program becomes a graph, which can be optimised and fused like any
-other. In the table below
+What autograd runs when backward is called stands in `internals/autograd/derivatives/`. Here the same mathematics is *written into
+a graph*: calling a formula emits nodes. So the whole backward of a piece of a program becomes a graph, which can be optimised and
+fused like any other. In the table below
 
     dy          the gradient of the result (`dys` of all results, where there are several)
     n.self      the value the node was given for the argument of that name

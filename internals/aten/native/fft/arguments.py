@@ -16,7 +16,7 @@ from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype
 from internals.core.geometry import wrap_dim
 
-NOT_DIVIDED, BY_ROOT, BY_NUMBER = 0, 1, 2
+NOT_DIVIDED, BY_ROOT, BY_NUMBER = 0, 1, 2  # by the square root of the number of points, by the number itself
 
 
 def spectral_dtype(kind: dtype, complex_wanted: bool) -> dtype:
@@ -31,12 +31,13 @@ def spectral_dtype(kind: dtype, complex_wanted: bool) -> dtype:
 
 
 def promoted(t: Any, complex_wanted: bool = False) -> Any:
+    """The tensor in its `spectral_dtype`."""
     kind = spectral_dtype(t.dtype, complex_wanted)
     return t if kind is t.dtype else t.to(kind)
 
 
 def divisor(norm: str | None, forward: bool) -> int:
-    """By what to divide. Raises RuntimeError for an unknown name."""
+    """By what to divide: one of the three constants above. Raises RuntimeError for an unknown name."""
     if norm is None or norm == "backward":
         return NOT_DIVIDED if forward else BY_NUMBER
     if norm == "forward":

@@ -17,7 +17,7 @@ from . import one_dimension as one
 
 def into(transform: Callable[..., Any], gives_real: bool) -> Callable[..., Any]:
     """The kernel that writes what `transform` gives. It raises RuntimeError for an `out` of the wrong kind."""
-    name = transform.__name__.removeprefix("fft_").replace("2", "n")
+    name = transform.__name__.removeprefix("fft_").replace("2", "n")  # the error of fft2 is that of fftn
     name = "fftn" if name == "ifftn" else name
     kind = "floating point" if gives_real else "complex"
 

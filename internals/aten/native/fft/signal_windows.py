@@ -1,7 +1,8 @@
 """Windows: curves with which a piece of a signal is faded in and out (`aten/src/ATen/native/TensorFactories.cpp`).
 
 A periodic window is one of one more point, with the last left out: what a piece of an endless signal needs. Hamming's is
-alpha - beta cos(2 pi k / (N - 1)), Hann's the one with alpha = beta = 1/2.
+alpha - beta cos(2 pi k / (N - 1)), by default with alpha = 0.54 and beta = 0.46; Hann's is the one with alpha = beta = 1/2. The
+`options` are dtype, layout, device and pin_memory.
 
 How the real one differs: the arithmetic is done in place.
 """
@@ -16,8 +17,6 @@ from internals._generated import ops
 from internals.aten.dtype_checks import TYPE_META_NAME
 from internals.aten.native.factories import empty, ones
 from internals.core import dtype as dt
-
-Options = tuple[Any, Any, Any, Any]  # dtype, layout, device, pin_memory
 
 
 def bartlett_window(window_length: int, *options: Any) -> Any:
@@ -40,6 +39,8 @@ def blackman_window(window_length: int, *options: Any) -> Any:
 
 
 def blackman_window_periodic(window_length: int, periodic: bool, *options: Any) -> Any:
+    """0.42 - 0.5 cos(2 t) + 0.08 cos(4 t), where t goes from 0 to pi."""
+
     def curve(k: Any, n: int) -> Any:
         angle = k * (math.pi / (n - 1))
         return (angle * 4).cos() * 0.08 - (angle * 2).cos() * 0.5 + 0.42
@@ -96,7 +97,10 @@ def _cosine(alpha: float, beta: float) -> Callable[[Any, int], Any]:
 
 
 def _window(name: str, n: int, periodic: bool, curve: Callable[[Any, int], Any], options: tuple[Any, ...]) -> Any:
-    """`curve` of 0, 1, ..., n - 1; one point more, which is left out, where it is periodic."""
+    """`curve` of 0, 1, ..., n - 1; where it is periodic there is one point more, which is left out.
+
+    Raises RuntimeError for a negative `n` and for integer dtypes.
+    """
     kind = options[0] or dt.get_default_dtype()
     if not (kind.is_floating_point or kind.is_complex):
         described = (

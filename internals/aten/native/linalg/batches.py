@@ -1,7 +1,7 @@
 """LAPACK for every matrix of a batch, and where the results go (`aten/src/ATen/native/BatchLinearAlgebraKernel.cpp`).
 
-LAPACK knows one matrix at a time, whose columns are contiguous. So are those of the results, and a user can see it: the
-strides of `cholesky(A)` are (1, n). It has each routine four times, one a dtype; scipy hands them on.
+LAPACK works on one matrix at a time, and on matrices that lie in memory column by column. So do the results, and a user can
+see it: the strides of `cholesky(A)` are (1, n). LAPACK has every routine four times, once for each dtype; scipy hands them on.
 
 How the real one differs: the loops are C++, and LAPACK writes into the memory of the result.
 """

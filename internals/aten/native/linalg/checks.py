@@ -1,6 +1,6 @@
 """What the operators on matrices ask of their arguments (`aten/src/ATen/native/LinearAlgebraUtils.h`).
 
-How the real one differs: it says the same; which operator asks which of these is as uneven there.
+How the real one differs: it does not; that some operators ask more of these than others is PyTorch's habit.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A is Hermitian and positive-definite, L lower triangular with a positive diagona
 `upper` only the upper one, and the factor is Lᴴ). That A was not positive-definite is noticed on the way, at a pivot that is
 not positive; which one, LAPACK says in `info`.
 
-How the real one differs: it says the same.
+How the real one differs: A is copied into the result, where LAPACK factors it in place.
 """
 
 from __future__ import annotations
@@ -87,8 +87,7 @@ def cholesky_inverse(self: Any, upper: bool = False) -> Any:
         return half + half.conj().T + np.diag(np.diag(inverse)), info
 
     each(invert, [self], [result, info])
-    if array(info).any():
-        raise_for(array(info), "cholesky_inverse", self.dim() == 2)
+    raise_for(array(info), "cholesky_inverse", self.dim() == 2)
     return result
 
 

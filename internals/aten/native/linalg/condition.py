@@ -19,7 +19,7 @@ NAME = "linalg.cond"
 
 
 def linalg_cond(self: Any, p: Any = None) -> Any:
-    """The condition number in the norm `p`: None or 2, -2, 1, -1, inf, -inf; all but the first two for square matrices only.
+    """The condition number in the norm `p`: 2 (or None) or -2, and of square matrices also 1, -1, inf or -inf.
 
     Raises RuntimeError for less than two dimensions, for another `p`, and for dtypes other than float32, float64 and complex.
     """
@@ -38,8 +38,8 @@ def linalg_cond(self: Any, p: Any = None) -> Any:
     checks.square(f"{NAME}(ord={order})", self)
     if not self.numel():
         return _zeros(self)
-    result = _norm_of_inverse(self, lambda t: ops.linalg_matrix_norm(t, order, [-2, -1], False, None))
-    return _without_nan(ops.mul_Tensor(ops.linalg_matrix_norm(self, order, [-2, -1], False, None), result))
+    of_inverse = _norm_of_inverse(self, lambda t: ops.linalg_matrix_norm(t, order, [-2, -1], False, None))
+    return _without_nan(ops.mul_Tensor(ops.linalg_matrix_norm(self, order, [-2, -1], False, None), of_inverse))
 
 
 def linalg_cond_p_str(self: Any, p: str) -> Any:
@@ -49,9 +49,9 @@ def linalg_cond_p_str(self: Any, p: str) -> Any:
     checks.square(f"{NAME}(ord={p})", self)
     if not self.numel():
         return _zeros(self)
-    size = ops.linalg_matrix_norm_str_ord(self, p, [-2, -1], False, None)
-    result = _norm_of_inverse(self, lambda t: ops.linalg_matrix_norm_str_ord(t, p, [-2, -1], False, None))
-    return ops.mul_Tensor(size, result) if p == "nuc" else _without_nan(ops.mul_Tensor(size, result))
+    of_inverse = _norm_of_inverse(self, lambda t: ops.linalg_matrix_norm_str_ord(t, p, [-2, -1], False, None))
+    number = ops.mul_Tensor(ops.linalg_matrix_norm_str_ord(self, p, [-2, -1], False, None), of_inverse)
+    return number if p == "nuc" else _without_nan(number)
 
 
 def _norm_of_inverse(A: Any, norm: Any) -> Any:

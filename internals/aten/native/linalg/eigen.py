@@ -1,7 +1,7 @@
 """Eigenvalues and eigenvectors (`aten/src/ATen/native/BatchLinearAlgebra.cpp`: `linalg_eig`, `linalg_eigh`).
 
-A V = V diag(L). A Hermitian matrix has real eigenvalues, here in ascending order, and orthonormal eigenvectors, and only one
-of its triangles is read. Any other has complex ones, even if it is real itself: then LAPACK gives them as pairs of real
+A V = V diag(L). A Hermitian matrix has real eigenvalues, here in ascending order, and orthonormal eigenvectors; only one of
+its triangles is read. Any other has complex ones, even if it is real itself: then LAPACK gives them as pairs of real
 vectors, the real and the imaginary part of one eigenvector, whose conjugate is the other.
 
 How the real one differs: `eigvals` of a matrix with NaN can crash there.

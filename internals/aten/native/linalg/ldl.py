@@ -4,7 +4,7 @@ Cholesky's for matrices that need not be positive: L has ones on its diagonal, D
 which the sign of the pivots marks. With `hermitian` it is A = L D Lᴴ, which for a real matrix is the same. Only the lower
 triangle is read.
 
-How the real one differs: it says the same. There is no derivative there either.
+How the real one differs: it does not; there is no derivative there either.
 """
 
 from __future__ import annotations
@@ -55,15 +55,13 @@ def linalg_ldl_factor(self: Any, hermitian: bool = False) -> Any:
 def linalg_ldl_solve(LD: Any, pivots: Any, B: Any, hermitian: bool = False) -> Any:
     """X with A X = B, for the A that `linalg_ldl_factor` factored. Batches are broadcast.
 
-    Raises RuntimeError for sizes that do not fit, two dtypes, and pivots that are not integers.
+    Raises RuntimeError for sizes that do not fit, two dtypes, and pivots that are not integers, IndexError for a vector B.
     """
     name = "torch.linalg.ldl_solve"
     checks.square(name, LD)
     checks.floating(name, LD)
     B.size(-2)  # raises IndexError for a vector
     checks.solver(name, B, LD)
-    if B.dim() < 2:
-        raise RuntimeError(f"{name}: Expected B to have at least 2 dimensions, but it has {B.dim()} dimensions instead")
     if LD.shape[:-1] != pivots.shape:
         raise RuntimeError(
             f"{name}: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape "

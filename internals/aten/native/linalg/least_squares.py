@@ -5,7 +5,7 @@ it: `gels` (QR, A of full rank), `gelsy` (QR with pivots, which finds the rank),
 leaves X in the first rows of B's memory; the rows below, if there are any, are what A cannot reach: their squares are the
 residuals.
 
-How the real one differs: it says the same; on a GPU there is only `gels`.
+How the real one differs: on a GPU there is only `gels`.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def linalg_lu_factor(A: Any, pivot: bool = True) -> Any:
 
 
 def _lu_with_info(self: Any, pivot: bool = True, check_errors: bool = True) -> Any:
-    """What `torch.lu` calls: `linalg_lu_factor_ex`, which raises nothing whatever `check_errors` says."""
+    """What `torch.lu` calls: `linalg_lu_factor_ex` without `check_errors`, whatever the caller says."""
     deprecated("lu", "linalg.lu_factor / torch.linalg.lu_factor_ex")
     return named("_lu_with_info", ("LU", "pivots", "info"))(*ops.linalg_lu_factor_ex(self, pivot, False))
 
@@ -104,7 +104,7 @@ def _factor(A: Any, pivot: bool) -> tuple[Any, Any, Any]:
 
 
 def _permutation(pivots: Any, m: int) -> Any:
-    """The matrix P of every list of pivots: row i of A is the row of L U in whose column i P has its 1."""
+    """The matrix P of every list of pivots, as bools: row j of L U is row order[j] of A, so P is 1 at (order[j], j)."""
     *batch, k = pivots.shape
     order = np.broadcast_to(np.arange(m), (*batch, m)).copy()
     for step in range(k):

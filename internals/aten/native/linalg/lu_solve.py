@@ -62,9 +62,9 @@ def lu_solve(self: Any, LU_data: Any, LU_pivots: Any) -> Any:
 
 
 def _solve(LU: Any, pivots: Any, b: Any, out: Any, left: bool, adjoint: bool) -> None:
-    """Fill `out`. X A = B is Aᵀ Xᵀ = Bᵀ; and where Aᴴ stands for A, all others are conjugated instead."""
-    x = np.empty_like(b if left else b.swapaxes(-1, -2))
+    """Fill `out`. X A = B is Aᵀ Xᵀ = Bᵀ. Where Aᴴ stands for A, Aᵀ does, and B and X are conjugated instead."""
     b = b if left else b.swapaxes(-1, -2)
+    x = np.empty_like(b)
     solve_factored(LU, pivots, b.conj() if adjoint else b, x, left == adjoint)
     x = x.conj() if adjoint else x
     out[...] = x if left else x.swapaxes(-1, -2)

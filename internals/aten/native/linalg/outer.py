@@ -45,7 +45,10 @@ def addr(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1, out: An
 
 @loops.in_single
 def _add_outer(a: Any, x: Any, y: Any, out: Any, beta: Any, alpha: Any) -> None:
-    np.add(beta * a, alpha * x * y, out=out) if beta != 0 else np.multiply(alpha * x, y, out=out)
+    if beta == 0:
+        np.multiply(alpha * x, y, out=out)
+    else:
+        np.add(beta * a, alpha * x * y, out=out)
 
 
 def _any(a: Any, x: Any, y: Any, out: Any, beta: bool, alpha: bool) -> None:

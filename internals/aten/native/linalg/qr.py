@@ -4,7 +4,7 @@ R is upper triangular, the columns of Q are orthonormal. LAPACK does it with Hou
 upper triangle, and below it the vectors of the reflections, whose product is Q. To multiply them out is another routine
 (`reflections`), and is left out where only R is asked for.
 
-How the real one differs: it says the same.
+How the real one differs: LAPACK works in the memory of Q or of R, where A fits into one of them.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 How many singular values do not count as zero: the tolerances are those of the pseudo-inverse (`pseudo_inverse`).
 
-How the real one differs: it says the same.
+How the real one differs: it does not.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def linalg_matrix_rank_tol_tensor(input: Any, tol: Any, hermitian: bool = False)
 
 
 def _default(A: Any, atol: Any) -> Any:
-    """The relative tolerance where none is named: none, where `atol` is positive."""
+    """The relative tolerance where none is given: 0 where `atol` is positive, else as for the pseudo-inverse."""
     if A.dtype not in checks.LAPACK_DTYPES:
         raise RuntimeError("This function doesn't handle types other than float and double")
     default = float(np.finfo(A.dtype.np).eps) * max(A.shape[-2:])

@@ -1,8 +1,8 @@
 """The singular value decomposition (`aten/src/ATen/native/BatchLinearAlgebra.cpp`: `linalg_svd`).
 
-A matrix A of n rows and m columns is U diag(S) Vh: k = min(n, m) orthonormal columns in U, k orthonormal rows in Vh, and k
-numbers S >= 0, the largest first. Only `_linalg_svd` needs a derivative, which needs U and Vh: so
-whoever wants S alone has them computed when a gradient will be asked for, and not otherwise.
+A matrix A of m rows and n columns is U diag(S) Vh: k = min(m, n) orthonormal columns in U, k orthonormal rows in Vh, and k
+numbers S >= 0, the largest first. Of the operators here only `_linalg_svd` has a derivative of its own, and its formula takes U
+and Vh. So who wants S alone has them computed if a gradient may be asked for, and not otherwise.
 
 How the real one differs: a GPU has several routines for it, between which `driver` chooses.
 """

@@ -40,20 +40,21 @@ def tensordot(self: Any, other: Any, dims_self: Sequence[int], dims_other: Seque
             raise RuntimeError(
                 f"contracted dimensions need to match, but first has size {n} in dim {i} and second has size {m} in dim {j}"
             )
-    summed, also = ([wrap_dim(d, t.dim()) for d in dims] for t, dims in ((self, dims_self), (other, dims_other)))
-    rest = [d for d in range(self.dim()) if d not in summed]
-    others = [d for d in range(other.dim()) if d not in also]
-    sizes = [*(self.shape[d] for d in rest), *(other.shape[d] for d in others)]
-    left, right = ops.permute(a, [*rest, *summed]), ops.permute(b, [*also, *others])
+    summed_self = [wrap_dim(d, self.dim()) for d in dims_self]
+    summed_other = [wrap_dim(d, other.dim()) for d in dims_other]
+    kept_self = [d for d in range(self.dim()) if d not in summed_self]
+    kept_other = [d for d in range(other.dim()) if d not in summed_other]
+    left, right = ops.permute(a, [*kept_self, *summed_self]), ops.permute(b, [*summed_other, *kept_other])
+    sizes = [*(self.shape[d] for d in kept_self), *(other.shape[d] for d in kept_other)]
     if prod(sizes) == 1:
         return ops.reshape(_one_sum(left, right), sizes)
-    rows, columns = prod(self.shape[d] for d in rest), prod(other.shape[d] for d in others)
+    rows, columns = prod(self.shape[d] for d in kept_self), prod(other.shape[d] for d in kept_other)
     product = ops.mm(ops.reshape(left, [rows, inner]), ops.reshape(right, [inner, columns]))
     return ops.reshape(product, sizes)
 
 
 def _one_sum(a: Any, b: Any) -> Any:
-    """The sum of all products; what is not contiguous is multiplied in place rather than copied for `dot`."""
+    """The sum of all products; what is not contiguous is multiplied where it lies rather than copied for `dot`."""
     if a.is_contiguous() and b.is_contiguous():
         return ops.dot(ops.reshape(a, [-1]), ops.reshape(b, [-1]))
     return ops.sum(ops.mul_Tensor(ops.squeeze(a), ops.squeeze(b)), a.dtype)

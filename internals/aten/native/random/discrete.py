@@ -32,6 +32,7 @@ def random_from_(self: TensorImpl, from_: int, to: int | None, generator: Genera
 
 
 def random_to_(self: TensorImpl, to: int, generator: Generator | None) -> Any:
+    """Integers from 0 to `to - 1`."""
     return random_from_(self, 0, to, generator)
 
 

@@ -1,5 +1,7 @@
 """Logarithms where a formula would overflow or ask for 0 · log 0 (`aten/src/ATen/native/BinaryOps.cpp`, `UnaryOps.cpp`).
 
+Complex numbers are refused (NotImplementedError), but by `logaddexp`.
+
 How the real one differs: the same formulas, as C++ loops.
 """
 
@@ -53,7 +55,7 @@ def logit(self: Any, eps: float | None = None, out: Any = None) -> Any:
 
 
 def complex_logaddexp(a: Any, b: Any, out: Any) -> None:
-    """The one with the larger real part is taken out of the sum."""
+    """high + log(1 + exp(low - high)), where `high` has the larger real part: nothing overflows."""
     swap = a.real < b.real
     low, high = np.where(swap, a, b), np.where(swap, b, a)
     out[...] = np.where(low == high, high + np.log(2), high + np.log1p(np.exp(low - high)))
