@@ -53,6 +53,7 @@ from internals.core.formats import (
     strided,
 )  # fmt: skip
 from internals.core.size import Size
+from internals.core.warn import is_warn_always_enabled, set_warn_always
 from internals.library import Ops as _Ops
 from internals.random import Generator
 from internals._tensor import Tensor

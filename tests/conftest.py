@@ -15,6 +15,7 @@ import internals
 from tests.support import oracle
 
 os.environ.setdefault("INTERNALS_VERIFY_PASSES", "1")  # every graph is verified after every pass of the JIT
+internals.set_warn_always(True)  # else a test would not see a warning that another test has had
 
 
 @pytest.fixture(params=["internals", "torch"])

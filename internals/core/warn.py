@@ -13,6 +13,7 @@ import sys
 import warnings
 
 _OURS = os.path.dirname(os.path.dirname(__file__)) + os.sep, "<emitted "  # the files of this package; code that the JIT wrote
+_always = False
 _said: set[str] = set()
 
 
@@ -25,7 +26,20 @@ def warn(text: str) -> None:
 
 
 def warn_once(text: str) -> None:
-    """`warn`, the first time only."""
-    if text not in _said:
+    """`warn`, the first time only, unless `set_warn_always` asked for more."""
+    if _always or text not in _said:
         _said.add(text)
         warn(text)
+
+
+def set_warn_always(b: bool, /) -> None:
+    """Whether warnings that would come once in a process come each time. Raises RuntimeError for what is no bool."""
+    global _always
+    if not isinstance(b, bool):
+        raise RuntimeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
+    _always = b
+
+
+def is_warn_always_enabled() -> bool:
+    """Whether all warnings come each time (`set_warn_always`)."""
+    return _always

@@ -32,7 +32,7 @@ from internals.core.geometry import contiguous_strides, geometry
 from internals.core.scalar import C_NAME, checked
 from internals.core.storage import Storage
 from internals.core.tensor_impl import TensorImpl, array, empty, empty_pinned
-from internals.core.warn import warn
+from internals.core.warn import warn_once
 from internals.machine_code.settings import settings
 
 
@@ -85,7 +85,7 @@ def _to_copy(
 def warn_of_loss(source: TensorImpl, target: TensorImpl) -> None:
     """Warn where imaginary parts get lost. A bool loses nothing: it says whether the number is 0."""
     if source.is_complex() and not target.is_complex() and target.dtype is not dt.bool_:
-        warn("Casting complex values to real discards the imaginary part")
+        warn_once("Casting complex values to real discards the imaginary part")
 
 
 def to_dtype_layout(

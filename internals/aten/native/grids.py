@@ -21,7 +21,7 @@ from internals.core import dtype as dt
 from internals.core.device import CPU
 from internals.core.dtype import INTEGRAL
 from internals.core.tensor_impl import TensorImpl, array
-from internals.core.warn import warn
+from internals.core.warn import warn_once
 
 from .factories import empty
 
@@ -33,7 +33,7 @@ def meshgrid(tensors: Sequence[Any]) -> Any:
 
     Warns that one should say `indexing`. Raises RuntimeError for matrices, no tensors, or several dtypes or devices.
     """
-    warn(INDEXING)
+    warn_once(INDEXING)
     return _grid(tensors)
 
 

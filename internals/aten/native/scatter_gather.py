@@ -27,7 +27,7 @@ from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.geometry import wrap_dim
 from internals.core.scalar import checked
 from internals.core.tensor_impl import TensorImpl, array
-from internals.core.warn import warn
+from internals.core.warn import warn_once
 from internals.machine_code.settings import settings
 
 from .adding_rows import add_at
@@ -66,7 +66,7 @@ def scatter_value(self: TensorImpl, dim: int, index: TensorImpl, value: Any, out
 
 def scatter_reduce(self: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl, reduce: str, out: Any = None) -> Any:
     """`scatter` that adds to ("add") or multiplies ("multiply") what is there."""
-    warn(REDUCE_WARNING)
+    warn_once(REDUCE_WARNING)
     return _scatter(self, dim, index, src, out, reduce)
 
 

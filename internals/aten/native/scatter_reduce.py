@@ -17,7 +17,7 @@ import numpy as np
 from internals.aten.dtype_checks import not_implemented
 from internals.core import dtype as dt
 from internals.core.tensor_impl import TensorImpl, array
-from internals.core.warn import warn
+from internals.core.warn import warn_once
 
 from .scatter_gather import along, check_index_add, check_positions, check_scatter, copy_of, cropped, sizes_of
 
@@ -71,7 +71,7 @@ def index_reduce(
     """
     if reduce not in LOOPS or reduce == "sum":
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
-    warn(BETA)
+    warn_once(BETA)
     d = check_index_add(self, dim, index, source, "index_reduce_")
     if source.numel() or self.dim() <= 1 or not include_self:
         _check_index_dtype(self, reduce, include_self)

@@ -14,7 +14,7 @@ from typing import Any
 from internals._generated import ops
 from internals.core.formats import contiguous_format
 from internals.core.geometry import infer_size, view_strides, wrap_dim
-from internals.core.warn import warn
+from internals.core.warn import warn_once
 
 
 def reshape(self: Any, shape: Sequence[int]) -> Any:
@@ -142,7 +142,7 @@ def mT(self: Any) -> Any:
     if self.dim() == 1:
         raise RuntimeError("tensor.mT is only supported on matrices or batches of matrices. Got 1-D tensor.")
     if not self.dim():
-        warn("Tensor.mT is deprecated on 0-D tensors. This function is the identity in these cases.")
+        warn_once("Tensor.mT is deprecated on 0-D tensors. This function is the identity in these cases.")
         return self
     return ops.transpose_int(self, -2, -1)
 
@@ -151,9 +151,9 @@ def numpy_T(self: Any) -> Any:
     """All dimensions in reverse order. Warns unless there are two: PyTorch wants `mT` or `permute` to be said."""
     n = self.dim()
     if n == 0:
-        warn("Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.")
+        warn_once("Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.")
     elif n != 2:
-        warn(
+        warn_once(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an "
             "error in a future release. Consider `x.mT` to transpose batches of matrices or "
             "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor."

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from internals._generated import ops
-from internals.core.warn import warn
+from internals.core.warn import warn_once
 
 from . import short_time_checks as check
 from .arguments import BY_NUMBER, BY_ROOT, NOT_DIVIDED
@@ -130,7 +130,7 @@ def istft(
     if self.dim() == 2:
         signal = ops.squeeze_dim(signal, 0)
     if end > points:
-        warn(check.TOO_SHORT)
+        warn_once(check.TOO_SHORT)
         signal = ops.constant_pad_nd(signal, [0, end - points], 0)
     return signal
 

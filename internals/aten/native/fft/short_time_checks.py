@@ -12,7 +12,7 @@ from typing import Any
 
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.geometry import wrap_dim
-from internals.core.warn import warn
+from internals.core.warn import warn_once
 
 
 def stft_call(
@@ -32,7 +32,7 @@ def stft_call(
     if return_complex is None and not (self.is_complex() or (window is not None and window.is_complex())):
         raise RuntimeError(NEEDS_RETURN_COMPLEX)
     if return_complex is False:
-        warn(PAIRS)
+        warn_once(PAIRS)
     if center and align_to_window is not None:
         raise RuntimeError("stft align_to_window should only be set when center = false.")
     call = (
@@ -108,7 +108,7 @@ def istft_call(
 
 def _check_window(name: str, self: Any, window: Any, effect: str) -> None:
     if window is None:
-        warn(NO_WINDOW.format(effect))
+        warn_once(NO_WINDOW.format(effect))
     elif window.device is not self.device:
         raise RuntimeError(
             f"{name} input and window must be on the same device but got self on {self.device} and window on {window.device}"
