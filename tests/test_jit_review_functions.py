@@ -72,6 +72,7 @@ CALLS = {
         max_pool2d(x, 2, return_indices=True)
         max_pool2d_with_indices(x, 2)
         adaptive_max_pool2d_with_indices(x, 2)
+        feature_alpha_dropout(x, 0.5, True)
         affine_grid(x[:, 0, :2, :3], [2, 3, 4, 5], False)
         fractional_max_pool2d(x, 2, 3)
         fractional_max_pool2d(x, (2, 3), output_ratio=0.5, return_indices=True)
@@ -107,6 +108,7 @@ CALLS = {
         max_pool3d(x, 2, return_indices=True)
         max_pool3d_with_indices(x, (1, 2, 3), 1)
         adaptive_max_pool3d_with_indices(x, 2)
+        dropout3d(x, 0.5)
         fractional_max_pool3d(x, 2, 2)
         fractional_max_pool3d_with_indices(x, 2, output_ratio=(0.5, 0.5, 0.4))
         lp_pool3d(x.abs(), 2.0, 2)
@@ -126,6 +128,7 @@ CALLS = {
         cross_entropy(x, torch.tensor([0,1,2,3]))
         cross_entropy(x, torch.tensor([0,1,2,3]), weight=torch.ones(5), ignore_index=1, reduction='sum', label_smoothing=0.1)
         cross_entropy(x, x.softmax(1))
+        alpha_dropout(x, 0.5, True)
         dropout(x, 0.5, True)
         dropout(x, 0.5, False)
         dropout(x, training=True, inplace=True)
@@ -167,6 +170,10 @@ CALLS = {
         mse_loss(x, x + 1)
         mse_loss(x, x + 1, reduction='none')
         mse_loss(x, torch.ones(1))
+        multi_margin_loss(x, torch.tensor([0,1,2,3]))
+        multi_margin_loss(x, torch.tensor([0,1,2,3]), 2, 0.5, torch.ones(5), reduction='sum')
+        multilabel_margin_loss(x, torch.tensor([[0,2,-1,1,1]] * 4))
+        multilabel_soft_margin_loss(x, torch.ones(4, 5), torch.ones(5), reduction='none')
         nll_loss(x, torch.tensor([0,1,2,3]))
         nll_loss(x, torch.tensor([0,1,2,3]), torch.ones(5), reduction='sum')
         normalize(x)
@@ -175,6 +182,7 @@ CALLS = {
         pad(x, (1, 2), value=3.0)
         pairwise_distance(x, x + 1)
         pairwise_distance(x, x + 1, 1.0, keepdim=True)
+        pdist(x, 1.5)
         poisson_nll_loss(x, x.abs())
         poisson_nll_loss(x.abs(), x.abs(), log_input=False, full=True)
         prelu(x, torch.ones(1) * 0.1)
@@ -215,6 +223,10 @@ CALLS = {
         triplet_margin_loss(x, x + 1, x - 3)
         triplet_margin_loss(x, x + 1, x - 3, margin=2.0, swap=True, reduction='sum')
     """,
+    "torch.randn(7, 2, 4)": """
+        ctc_loss(x.log_softmax(2), torch.tensor([[1,2],[3,3]]), torch.tensor([7,6]), torch.tensor([2,1]))
+        ctc_loss(x.log_softmax(2), torch.tensor([[0,2],[1,1]]), torch.tensor([7,6]), torch.tensor([2,1]), 3, 'sum', True)
+    """,
     "torch.randn(2, 3)": """
         bilinear(x, x, torch.ones(4, 3, 3), torch.ones(4))
     """,
@@ -227,6 +239,7 @@ CALLS = {
         embedding(x, torch.ones(3,2))
         embedding(x, torch.ones(3,2), padding_idx=0)
         embedding(x, torch.ones(3,2), -1, scale_grad_by_freq=True)
+        embedding_bag(x, torch.ones(3,2), torch.tensor([0]), mode='sum')
     """,
     "torch.randn(1, 12, 9)": """
         fold(x, (4, 4), (2, 2))
@@ -282,7 +295,10 @@ def test_a_function_in_a_script_is_the_function(x: str, call: str) -> None:
 def test_no_function_was_forgotten() -> None:
     called = {re.match(r"\w+", call)[0] for _, call in CASES}  # type: ignore[index]
     functions = {n for n, f in vars(F).items() if callable(f) and not isclass(f) and not n.startswith("_")}
-    assert functions - called == {"multi_head_attention_forward"}  # nn.MultiheadAttention's: in test_jit_layers
+    assert functions - called == {
+        "multi_head_attention_forward",  # nn.MultiheadAttention's: in test_jit_layers
+        "triplet_margin_with_distance_loss",  # takes a Python function: not for scripts, in PyTorch either
+    }
 
 
 # What the call in Python refuses, a script refuses when it runs, in the same words.
@@ -295,12 +311,15 @@ REFUSED = {
     "F.kl_div(x, x, reduction='foo')": "foo is not a valid value for reduction",
     "F.huber_loss(x, x, reduction='foo')": "foo is not a valid value for reduction",
     "F.triplet_margin_loss(x, x, x, margin=0.0)": "margin must be greater than 0",
-    "F.triplet_margin_loss(x, x, x[0])": "expected to have the same number of dimensions",
     "F.margin_ranking_loss(x, x, x[0])": "All input tensors should have same dimension",
-    "F.cosine_embedding_loss(x, x, x)": "multi-target not supported",
-    "F.cosine_embedding_loss(x[0], x, x[0])": "1D target tensor expects 2D input tensors",
     "F.gaussian_nll_loss(x, x, -x)": "var has negative entry/entries",
     "F.gaussian_nll_loss(x, x, torch.ones(3))": "var is of incorrect size",
+}
+# And where it is an operator that refuses, with a RuntimeError that quotes the script.
+REFUSED_BY_OPERATORS = {
+    "F.triplet_margin_loss(x, x, x[0])": "expected to have the same number of dimensions",
+    "F.cosine_embedding_loss(x, x, x)": "multi-target not supported",
+    "F.cosine_embedding_loss(x[0], x, x[0])": "1D target tensor expects 2D input tensors",
 }
 
 
@@ -311,4 +330,14 @@ def test_refused_at_run_time(call: str) -> None:
     with pytest.raises((RuntimeError, ValueError, AssertionError), match=REFUSED[call]):
         f(x)
     with pytest.raises(jit.Error, match=REFUSED[call]):
+        jit.script(f)(x)
+
+
+@pytest.mark.parametrize("call", REFUSED_BY_OPERATORS)
+def test_refused_by_an_operator(call: str) -> None:
+    f = scripted(call.removeprefix("F."))
+    x = torch.ones(4, 5)
+    with pytest.raises(RuntimeError, match=REFUSED_BY_OPERATORS[call]):
+        f(x)
+    with pytest.raises(RuntimeError, match=f"(?s)in the TorchScript interpreter.*{REFUSED_BY_OPERATORS[call]}"):
         jit.script(f)(x)

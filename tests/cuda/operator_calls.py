@@ -27,8 +27,8 @@ CUDA = device("cuda", 0)
 RTOL_ATOL = {"float16": (2e-2, 2e-2), "complex64": (1e-3, 1e-4), "float32": (1e-3, 1e-4)}  # sums in another order
 RANDOM = {
     *"alpha_dropout bernoulli cauchy dropout exponential feature_alpha_dropout feature_dropout geometric log_normal".split(),
-    *"multinomial native_dropout normal poisson rand rand_like randint randint_like randn randn_like random randperm".split(),
-    *"rrelu rrelu_with_noise uniform".split(),
+    *"multinomial native_dropout normal normal_functional poisson rand rand_like randint randint_like randn randn_like".split(),
+    *"random randperm rrelu rrelu_with_noise uniform".split(),
 }
 FALLBACK, NATIVE, COMPOSITE = "fallback", "native", "composite"
 

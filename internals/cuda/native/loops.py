@@ -20,6 +20,7 @@ from internals.aten.native import activations_backward as act_backward
 from internals.aten.native import activations_composed as act_composed
 from internals.aten.native import clamping, loops, losses, losses_backward
 from internals.aten.native import pointwise_ternary as choice
+from internals.aten.native.special import error_functions, gamma_functions, logarithms
 from internals.core.dtype import BOOL, FLOATING, dtype
 
 from ..kernels import functors as f
@@ -46,7 +47,11 @@ ANY = {
     loops.sign:                     f.sign,
     np.maximum:                     f.maximum,
     np.minimum:                     f.minimum,
+    np.fmax:                        f.fmax,
+    np.fmin:                        f.fmin,
     np.arctan2:                     f.atan2,
+    np.hypot:                       f.hypot,
+    np.copysign:                    f.copysign,
     np.power:                       f.pow,
     loops.power:                    f.pow,
     np.square:                      f.square,
@@ -72,6 +77,8 @@ ANY = {
     np.log:                         f.log,
     np.log1p:                       f.log1p,
     np.log2:                        f.log2,
+    np.log10:                       f.log10,
+    logarithms.xlogy_loop:          f.xlogy,
     np.sqrt:                        f.sqrt,
     loops.rsqrt:                    f.rsqrt,
     np.sin:                         f.sin,
@@ -83,7 +90,12 @@ ANY = {
     np.sinh:                        f.sinh,
     np.cosh:                        f.cosh,
     np.tanh:                        f.tanh,
+    np.arcsinh:                     f.asinh,
+    np.arccosh:                     f.acosh,
+    np.arctanh:                     f.atanh,
     loops.erf:                      f.erf,
+    error_functions.erfc_loop:      f.erfc,
+    gamma_functions.log_gamma:      f.lgamma,
     loops.sigmoid:                  f.sigmoid,
     # Rounding
     np.floor:                       f.floor,

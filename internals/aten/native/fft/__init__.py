@@ -7,6 +7,7 @@
     outputs           out= of all these
     frequencies       `fftfreq`, `fftshift`, ...
     short_time        `stft` and `istft`: the spectrum of a signal, piece by piece
+    short_time_checks what those two refuse and warn about
     signal_windows    `hann_window` and its kind, with which the pieces are faded in and out
 
 How the real one differs: MKL, pocketfft or cuFFT does the work; here scipy's pocketfft.

@@ -10,12 +10,13 @@ from typing import Any
 
 from internals.aten.late import special
 
+from ..loops import in_single
 from ..real import real
 
 
 def erfc(self: Any, out: Any = None) -> Any:
     """1 - erf(self), exact where that is tiny."""
-    return real("erfc_vml_cpu", special.erfc, self, out=out)
+    return real("erfc_vml_cpu", erfc_loop, self, out=out)
 
 
 def erfinv(self: Any, out: Any = None) -> Any:
@@ -41,3 +42,8 @@ def ndtri(self: Any, out: Any = None) -> Any:
 def log_ndtr(self: Any, out: Any = None) -> Any:
     """The logarithm of `ndtr`, exact where that is tiny. Raises NotImplementedError for half precision."""
     return real("log_ndtr_cpu", special.log_ndtr, self, out=out, half=False)
+
+
+@in_single
+def erfc_loop(a: Any, out: Any) -> None:
+    special.erfc(a, out=out)

@@ -36,7 +36,7 @@ def logaddexp2(self: Any, other: Any, out: Any = None) -> Any:
 
 def xlogy(self: Any, other: Any, out: Any = None) -> Any:
     """self · log(other); 0 where self is 0, unless `other` is NaN."""
-    return real("xlogy_cpu", special.xlogy, self, other, out=out)
+    return real("xlogy_cpu", xlogy_loop, self, other, out=out)
 
 
 def xlog1py(self: Any, other: Any, out: Any = None) -> Any:
@@ -59,6 +59,11 @@ def complex_logaddexp(a: Any, b: Any, out: Any) -> None:
     swap = a.real < b.real
     low, high = np.where(swap, a, b), np.where(swap, b, a)
     out[...] = np.where(low == high, high + np.log(2), high + np.log1p(np.exp(low - high)))
+
+
+@in_single
+def xlogy_loop(a: Any, b: Any, out: Any) -> None:
+    special.xlogy(a, b, out=out)
 
 
 @in_single
