@@ -3,7 +3,7 @@
 Each row of a matrix is a variable, each column an observation. Observations may count several times (`fweights`), or be more
 reliable than others (`aweights`).
 
-How the real one differs: in the same operators.
+How the real one differs: it does not; there, too, all is composed of other operators.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 (`edge_order=2`) on the one side there is. Where samples lie at unequal distances a and b, the slopes to both sides are weighted
 so that a parabola comes out exactly.
 
-How the real one differs: in the same operators.
+How the real one differs: it does not; there, too, all is composed of other operators.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Between two samples the function is taken to be a straight line: the area is the distance times the mean of both. The distance is
 `dx` everywhere, or that of the places `x`.
 
-How the real one differs: in the same operators.
+How the real one differs: it does not; there, too, all is composed of other operators.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Sort; the rank q · (n - 1) is where to look. When it lies between two places, `
 higher one, the nearer one (at a tie the even place), the middle of both, or, "linear", the point as far between them as the rank
 is. With a NaN in a row its rank is the last one, where NaN is; `nanquantile` counts only what is no NaN.
 
-How the real one differs: in the same operators.
+How the real one differs: it does not; there, too, all is composed of other operators.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Where the parentheses stand does not change A B C, but what it costs: with a vec
 matrix and a vector, (A B) c one of two matrices before that. The cheapest of all ways to put parentheses is found by dynamic
 programming: the cheapest for two neighbours, for three, and so on, each from the shorter ones.
 
-How the real one differs: the same; for three matrices it compares the two ways directly.
+How the real one differs: for three matrices it compares the two ways directly.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ From P A = L U: the determinant of U is the product of its diagonal, that of L i
 rows that changed places is even or odd. The product of many numbers overflows soon; `slogdet` gives its sign and the logarithm
 of its absolute value instead. The factors are results of `_linalg_det` too, for the derivative.
 
-How the real one differs: the same.
+How the real one differs: it does not.
 """
 
 from __future__ import annotations

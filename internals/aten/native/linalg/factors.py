@@ -3,7 +3,7 @@
 Elimination with the largest element of a column as its pivot: L and U, triangular, lie in one matrix, and `pivots` tells for each
 row which one it changed places with, counted from 1. From the factors follow determinants, solutions and inverses.
 
-How the real one differs: the same.
+How the real one differs: it does not.
 """
 
 from __future__ import annotations

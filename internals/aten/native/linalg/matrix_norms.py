@@ -5,7 +5,7 @@ column's absolute values for ord = 1, of a row's for inf. With a minus, the smal
 "fro" the 2-norm of all elements. `linalg.norm` is whichever of `vector_norm` and `matrix_norm` its dimensions call for. All are
 composite: their derivatives are those of `linalg_vector_norm`, `_linalg_svd`, `amax`.
 
-How the real one differs: the same.
+How the real one differs: it does not.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 An outer product is a pointwise product: of one vector seen as a column and another seen as a row, which are broadcast. So addr is
 a pointwise operator with three operands.
 
-How the real one differs: the same.
+How the real one differs: it does not.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What is asked of the two sides of A X = B (`aten/src/ATen/native/LinearAlgebraUtils.h`: `checkInputsSolver`).
 
-How the real one differs: the same.
+How the real one differs: it does not.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 `tensordot` sums over pairs of dimensions, one of each tensor. They are moved to the inside, everything else is flattened, and
 what is left is one product of matrices. All here are composite.
 
-How the real one differs: the same.
+How the real one differs: it does not.
 """
 
 from __future__ import annotations
