@@ -79,3 +79,9 @@ def test_the_table_of_contents_names_every_file() -> None:
     for file in derivatives.FOLDER.glob("*.yaml"):
         elsewhere = [e["name"] for e in model.read_entries(file) if home[e["name"].partition("(")[0]] != file.stem]
         assert not elsewhere, f"{file.name}: declared elsewhere"
+
+
+def test_the_example_of_an_entry_is_one() -> None:
+    shown = re.findall(r"```yaml\n(.*?)```", (model.FOLDER / "README.md").read_text(), re.DOTALL)
+    examples = [entry for text in shown for entry in model.parse_yaml(text)]
+    assert examples and all(entry in model.read_entries(model.FOLDER) for entry in examples)
