@@ -52,6 +52,7 @@ def start(*command: str) -> subprocess.Popen[str]:
 def run_pytest(full: bool, arguments: list[str]) -> int:
     JUNIT.unlink(missing_ok=True)
     environment = {**os.environ, "INTERNALS_TEST_FULL": "1" if full else "0"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of tests start a Python, which would compile everything again
     command = [
         *(sys.executable, "-m", "pytest", "-q", f"--junitxml={JUNIT}"),
         *("-n", str(WORKERS), "--dist", "loadfile"),
