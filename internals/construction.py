@@ -21,7 +21,7 @@ from internals.core import dtype as dt
 from internals.core.device import CPU, device, resolve
 from internals.core.dtype import BY_NUMPY, dtype
 from internals.core.promotion import promote_types
-from internals.core.tensor_impl import TensorImpl, array, empty_contiguous, host_array
+from internals.core.tensor_impl import TensorImpl, array, empty_contiguous, host_array, with_grad
 from internals.core.tracer import CONSTRUCTOR, tracer, warn_if_tracing
 from internals.dlpack import from_dlpack
 from internals.interop import borrow_array, dtype_of, from_numpy, frombuffer
@@ -181,13 +181,6 @@ def as_device(value: Any, name: str) -> device | None:
     if value is None or isinstance(value, (device, str, int)):
         return None if value is None else resolve(value)
     raise TypeError(f"{name}(): argument 'device' must be internals.device, not {type(value).__name__}")
-
-
-def with_grad(t: Any, requires_grad: bool) -> Any:
-    """`t`, marked if a gradient is wanted. Raises RuntimeError for integers and bools, which have none."""
-    if requires_grad and t.dtype.category < dt.FLOATING:
-        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    return t.requires_grad_() if requires_grad else t
 
 
 def warn_copy_construct(function: str) -> None:

@@ -21,10 +21,10 @@ from internals._generated import ops
 from internals.core import dtype as dt
 from internals.core.allocator import DataPtr, drop_reference
 from internals.core.device import CPU
-from internals.core.dtype import BY_NUMPY, FLOATING, dtype
+from internals.core.dtype import BY_NUMPY, dtype
 from internals.core.geometry import contiguous_geometry, geometry
 from internals.core.storage import Storage
-from internals.core.tensor_impl import TensorImpl, make, newly_made
+from internals.core.tensor_impl import TensorImpl, make, newly_made, with_grad
 from internals.core.tracer import CONSTRUCTOR, tracer, warn_if_tracing
 
 SUPPORTED = "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint8, and bool"
@@ -168,9 +168,7 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
     address = np.frombuffer(buffer, np.uint8).__array_interface__["data"][0] + offset
     storage = Storage(DataPtr(address, view, drop_reference), count * n)
     t = newly_made(make(storage, contiguous_geometry((count,), dtype)))
-    if requires_grad and not dtype.category >= FLOATING:
-        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    return t.requires_grad_() if requires_grad else t
+    return with_grad(t, requires_grad)
 
 
 def storage_bytes(sizes: Sequence[int], strides: Sequence[int], itemsize: int) -> int:

@@ -108,7 +108,7 @@ def test_out_and_requires_grad() -> None:
     assert torch.zeros(2, requires_grad=True).requires_grad
     with pytest.raises(TypeError, match="invalid combination of arguments - got \\(Tensor, Tensor, out=list\\)"):
         torch.add(torch.ones(3), torch.ones(3), out=[])
-    with pytest.raises(RuntimeError, match="only Tensors of floating point dtype can require gradients"):
+    with pytest.raises(RuntimeError, match="Only Tensors of floating point and complex dtype can require gradients"):
         torch.zeros(2, dtype=torch.int64, requires_grad=True)
 
 

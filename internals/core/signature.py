@@ -19,7 +19,7 @@ from .dispatcher import OperatorHandle
 from .formats import FORMATS
 from .promotion import result_type
 from .schema import Argument, Type
-from .tensor_impl import TensorImpl, from_array
+from .tensor_impl import TensorImpl, from_array, with_grad
 
 if TYPE_CHECKING:
     from .arg_parser import PythonArgParser
@@ -151,7 +151,8 @@ class Signature:
             call = "op"
         code = f"{call}({', '.join(parts)})"
         if "requires_grad" in extra:
-            code = f"{code}.requires_grad_(bool(k['requires_grad']))"
+            scope["with_grad"] = with_grad
+            code = f"with_grad({code}, bool(k['requires_grad']))"
         return eval(compile(f"lambda a, k: {code}", f"{__file__}: made from a signature", "eval"), scope)
 
     def __str__(self) -> str:

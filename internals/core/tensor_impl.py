@@ -197,6 +197,8 @@ class TensorImpl:
     def requires_grad(self, value: bool) -> None:
         if value and self._autograd_meta is not None and self._autograd_meta.edge is not None:
             raise RuntimeError("you can only change requires_grad flags of leaf variables.")
+        if value and self._geometry.dtype.category < dt.FLOATING:
+            raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         self.requires_grad_(value)
 
     def requires_grad_(self: _T, requires_grad: bool = True) -> _T:
@@ -329,6 +331,13 @@ def newly_made(t: Any) -> Any:
     if is_inference_mode_enabled():
         t._geometry = with_keys(t._geometry, t._geometry.keys & ~AUTOGRAD_MASK | INFERENCE)
     return t
+
+
+def with_grad(t: Any, requires_grad: bool) -> Any:
+    """`t`, just made, marked if a gradient is wanted. Raises RuntimeError for integers and bools, which have none."""
+    if requires_grad and t._geometry.dtype.category < dt.FLOATING:
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    return t.requires_grad_() if requires_grad else t
 
 
 def empty_contiguous(sizes: Sequence[int], dtype: dtype, device: device = CPU) -> Any:

@@ -16,7 +16,7 @@ from typing import Any
 
 from internals import Tensor, empty, preserve_format
 from internals._tensor_str import tensor_repr
-from internals.construction import with_grad
+from internals.core.tensor_impl import with_grad
 
 
 class Parameter(Tensor):

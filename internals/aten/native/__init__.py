@@ -47,6 +47,7 @@ Neural networks
     pooling, pooling_1d, pooling_3d, pooling_backward, adaptive_max_pooling, fractional_pooling, unpooling
     upsampling, resampling, resampling_any          interpolate: the operators, and the loops for them
     grid_sampler, grid_taps, shuffling              sampling at points; pixel_shuffle, channel_shuffle
+    resampling_bytes                                the same for images of bytes, in integers
     normalization, normalization_composed, normalization_backward
     softmax, dropout, bilinear, embedding, embedding_bag, embedding_bag_backward
     recurrent, packing, attention, native_attention LSTM, GRU; sequences without padding; attention, and all of a layer

@@ -75,6 +75,9 @@ def new_empty_strided(
 
 
 def zeros(size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    """Zeros. Raises RuntimeError for a negative size, in its own words."""
+    if any(n < 0 for n in size):
+        raise RuntimeError("zeros: Dimension size must be non-negative.")
     return _filled(empty(size, dtype, layout, device, pin_memory), 0)
 
 

@@ -36,6 +36,10 @@ def upsample_bilinear2d(
 ) -> Any:
     """(N, C, H, W) at (N, C, *output_size), mixing the four nearest pixels by distance."""
     sizes = checked_size(self, output_size, "compute_index_ranges_weights")
+    if self.dtype is dt.uint8:
+        from .resampling_any import resample
+
+        return resample(self, sizes, "linear", align_corners, (scales_h, scales_w))
     compute = np.float64 if self.dtype is dt.float64 else np.float32
     mixed = array(self).astype(compute, copy=False)
     for dim, m, scale in zip((2, 3), sizes, (scales_h, scales_w)):
@@ -44,7 +48,7 @@ def upsample_bilinear2d(
         with np.errstate(invalid="ignore"):  # nothing of infinity is NaN
             mixed = mixed.take(low, dim) * (1 - share) + mixed.take(high, dim) * share
     out = empty_as(self, (*self.shape[:2], *sizes))
-    array(out)[...] = np.rint(mixed) if self.dtype is dt.uint8 else mixed
+    array(out)[...] = mixed
     return out
 
 

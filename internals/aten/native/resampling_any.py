@@ -11,8 +11,9 @@ the transposed matrix.
 | cubic     | the four nearest, by Keys' polynomial with a = -3/4                                |
 | antialias | when shrinking, all that the filter reaches when it is stretched by n / m          |
 
-How the real one differs: kernels for each case gather only the positions that have a weight, and byte images are resampled in
-integer arithmetic.
+Images of bytes are mixed in integers (`resampling_bytes.py`).
+
+How the real one differs: kernels for each case gather only the positions that have a weight.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from internals.core.tensor_impl import array
 
 from .memory_format import empty_as
 from .resampling import linear_weights, nearest_positions
+from .resampling_bytes import mixed_bytes
 
 
 def resample(t: Any, output_size: Sequence[int], kind: str, align_corners: bool, scales: Sequence[float | None]) -> Any:
@@ -39,6 +41,10 @@ def resample(t: Any, output_size: Sequence[int], kind: str, align_corners: bool,
     if kind in ("nearest", "exact"):
         for dim, (m, scale) in enumerate(zip(output_size, scales), 2):
             x = x.take(nearest_positions(x.shape[dim], m, scale, kind == "exact"), dim)
+    elif t.dtype is dt.uint8 and len(scales) == 2:
+        for dim, m, scale in zip((3, 2), reversed(output_size), reversed(scales)):
+            if m != x.shape[dim]:
+                x = mixed_bytes(x, dim, *taps(kind, x.shape[dim], m, align_corners, scale, np.float64))
     else:
         compute = np.float64 if t.dtype is dt.float64 else np.float32
         x = x.astype(compute, copy=False)
