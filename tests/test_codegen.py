@@ -82,6 +82,6 @@ def test_the_table_of_contents_names_every_file() -> None:
 
 
 def test_the_example_of_an_entry_is_one() -> None:
-    shown = re.findall(r"```yaml\n(.*?)```", (model.FOLDER / "README.md").read_text(), re.DOTALL)
+    shown = re.findall(r"```yaml\n(.*?)```", (model.FOLDER / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     examples = [entry for text in shown for entry in model.parse_yaml(text)]
     assert examples and all(entry in model.read_entries(model.FOLDER) for entry in examples)

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from internals._generated.functions import cat, lu_unpack, zeros, zeros_like
+from internals._generated import ops
+from internals._generated.functions import cat, lu_unpack, zeros_like
 from internals._generated.linalg_functions import lu_solve, solve_triangular
 
 
@@ -49,11 +50,9 @@ def lu_factor_ex_backward(grad: Any, LU: Any, pivots: Any, pivot: bool) -> Any:
 
 def lu_unpack_backward(gL: Any, gU: Any, sizes: Any) -> Any:
     """The gradient of the one matrix that holds L and U."""
-    m, n = sizes[-2:]
-    if gL is None and gU is None:
-        return None
-    lower = 0 if gL is None else padded(gL.tril(-1), m, n)
-    return lower if gU is None else lower + padded(gU.triu(), m, n)
+    lower = None if gL is None else padded(gL.tril(-1), *sizes[-2:])
+    upper = None if gU is None else padded(gU.triu(), *sizes[-2:])
+    return upper if lower is None else lower if upper is None else lower + upper
 
 
 def linalg_lu_solve_LU(gX: Any, LU: Any, pivots: Any, X: Any, left: bool, adjoint: bool) -> Any:
@@ -68,9 +67,5 @@ def linalg_lu_solve_LU(gX: Any, LU: Any, pivots: Any, X: Any, left: bool, adjoin
 
 def padded(t: Any, m: int, n: int) -> Any:
     """`t` with zeros below and to the right, so that it becomes m by n."""
-    *batch, rows, columns = t.shape
-    if m > rows:
-        t = cat([t, zeros((*batch, m - rows, columns), dtype=t.dtype, device=t.device)], -2)
-    if n > columns:
-        t = cat([t, zeros((*batch, m, n - columns), dtype=t.dtype, device=t.device)], -1)
-    return t
+    below, behind = m - t.shape[-2], n - t.shape[-1]
+    return ops.constant_pad_nd(t, [0, behind, 0, below], 0) if below or behind else t
