@@ -20,14 +20,17 @@ from .real import integral
 
 
 def bitwise_and(self: Any, other: Any, out: Any = None) -> Any:
+    """The bits that are 1 in both."""
     return _bits("bitwise_and_cpu", np.bitwise_and, self, other, out)
 
 
 def bitwise_or(self: Any, other: Any, out: Any = None) -> Any:
+    """The bits that are 1 in either."""
     return _bits("bitwise_or_cpu", np.bitwise_or, self, other, out)
 
 
 def bitwise_xor(self: Any, other: Any, out: Any = None) -> Any:
+    """The bits that differ."""
     return _bits("bitwise_xor_cpu", np.bitwise_xor, self, other, out)
 
 

@@ -118,6 +118,7 @@ def check_bags(
     per_sample_weights: Any,
     include_last_offset: bool,
 ) -> None:
+    """Raises RuntimeError for tensors that do not fit, other dtypes, and offsets that do not begin with 0 or decrease."""
     if weight.dim() != 2:
         raise RuntimeError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
     if indices.dim() not in (1, 2):

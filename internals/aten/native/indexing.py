@@ -247,6 +247,7 @@ def single_mask(self: TensorImpl, indices: Sequence[TensorImpl | None]) -> tuple
 
 
 def warn_if_expanded(self: TensorImpl, op: str, syntax: str) -> None:
+    """Warns when elements of `self` share memory: `op` would write to several at once."""
     try:
         check_no_internal_overlap(self)
     except RuntimeError:

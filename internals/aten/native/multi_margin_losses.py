@@ -62,6 +62,7 @@ def multi_margin_loss_backward(
 
 
 def multilabel_margin_loss(self: Any, target: Any, reduction: int = MEAN) -> Any:
+    """The first result of `multilabel_margin_loss_forward`."""
     return ops.multilabel_margin_loss_forward(self, target, reduction)[0]
 
 

@@ -66,6 +66,7 @@ def _sequence_to_pool(t: Any, *sizes: Any) -> tuple[Any, ...]:
 
 
 def check_one(value: Any, name: str, what: str) -> None:
+    """Raises RuntimeError unless `value`, called `what`, is one number."""
     if len(value) != 1:
         raise RuntimeError(f"{name}() argument '{what}' should contain one int (got {len(value)})")
 

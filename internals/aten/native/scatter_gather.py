@@ -169,6 +169,7 @@ def copy_of(self: TensorImpl, out: Any, keep_layout: bool = False) -> Any:
 
 
 def sizes_of(t: TensorImpl) -> Sequence[int]:
+    """The sizes; a 0-d tensor counts as a vector of one element."""
     return t.shape or (1,)
 
 

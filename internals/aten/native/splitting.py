@@ -66,6 +66,7 @@ def hsplit_int(self: Any, sections: int) -> Any:
 
 
 def hsplit_array(self: Any, indices: Sequence[int]) -> Any:
+    """Parts along dimension 1, of a vector along its only one, cut at `indices`."""
     return tensor_split_indices(self, indices, _across(self))
 
 
@@ -75,6 +76,7 @@ def vsplit_int(self: Any, sections: int) -> Any:
 
 
 def vsplit_array(self: Any, indices: Sequence[int]) -> Any:
+    """Parts along dimension 0, cut at `indices`. Raises RuntimeError for a vector."""
     return tensor_split_indices(_at_least(self, 2, "vsplit"), indices, 0)
 
 
@@ -84,6 +86,7 @@ def dsplit_int(self: Any, sections: int) -> Any:
 
 
 def dsplit_array(self: Any, indices: Sequence[int]) -> Any:
+    """Parts along dimension 2, cut at `indices`. Raises RuntimeError for a matrix."""
     return tensor_split_indices(_at_least(self, 3, "dsplit"), indices, 2)
 
 

@@ -55,6 +55,7 @@ def wrapped(dim: int, t: Any) -> int:
 
 
 def check_points(n: int) -> None:
+    """Raises RuntimeError for less than one point."""
     if n < 1:
         raise RuntimeError(f"Invalid number of data points ({n}) specified")
 
@@ -105,5 +106,6 @@ def shape_and_dims_of_half(
 
 
 def check_any(name: str, dims: Sequence[int]) -> None:
+    """Raises RuntimeError where no dimension is transformed."""
     if not dims:
         raise RuntimeError(f"{name} must transform at least one axis")

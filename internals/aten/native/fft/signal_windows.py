@@ -53,6 +53,7 @@ def hann_window(window_length: int, *options: Any) -> Any:
 
 
 def hann_window_periodic(window_length: int, periodic: bool, *options: Any) -> Any:
+    """1/2 - cos(2 pi k / (N - 1)) / 2."""
     return _window("hann_window", window_length, periodic, _cosine(0.5, 0.5), options)
 
 
@@ -61,6 +62,7 @@ def hamming_window(window_length: int, *options: Any) -> Any:
 
 
 def hamming_window_periodic(window_length: int, periodic: bool, *options: Any) -> Any:
+    """0.54 - 0.46 cos(2 pi k / (N - 1))."""
     return hamming_window_periodic_alpha(window_length, periodic, 0.54, *options)
 
 
@@ -79,6 +81,7 @@ def kaiser_window(window_length: int, *options: Any) -> Any:
 
 
 def kaiser_window_periodic(window_length: int, periodic: bool, *options: Any) -> Any:
+    """With beta = 12."""
     return kaiser_window_beta(window_length, periodic, 12.0, *options)
 
 

@@ -77,10 +77,12 @@ def bernoulli_out(self: TensorImpl, generator: Generator | None, out: Any) -> An
 
 
 def bernoulli_p(self: TensorImpl, p: float, generator: Generator | None) -> Any:
+    """1 with probability `p`, else 0, in the shape of `self`."""
     return fill(bernoulli__float, like(self), p, generator)
 
 
 def randperm(n: int, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    """0 to n - 1 in random order, int64 by default."""
     return randperm_generator(n, None, dtype, layout, device, pin_memory)
 
 

@@ -23,6 +23,7 @@ from .uniform_normal import normal_, uniform_
 
 
 def rand(size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    """Uniform numbers in [0, 1). Raises NotImplementedError for integers and bools."""
     return fill(uniform_, empty(size, dtype, layout, device, pin_memory), 0.0, 1.0, None)
 
 
@@ -33,6 +34,7 @@ def rand_generator(
 
 
 def randn(size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    """Standard normal numbers. Raises NotImplementedError for integers and bools."""
     return fill(normal_, empty(size, dtype, layout, device, pin_memory), 0.0, 1.0, None)
 
 
@@ -43,6 +45,7 @@ def randn_generator(
 
 
 def randint(high: int, size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    """Integers from 0 to `high - 1`, int64 by default. Raises RuntimeError unless there are such integers in the dtype."""
     return randint_low_generator(0, high, size, None, dtype, layout, device, pin_memory)
 
 
@@ -76,6 +79,7 @@ def rand_like(self: TensorImpl, *options: Any) -> Any:
 
 
 def rand_like_generator(self: TensorImpl, generator: Generator | None, *options: Any) -> Any:
+    """Uniform numbers in [0, 1)."""
     return fill(uniform_, empty_like(self, *options), 0.0, 1.0, generator)
 
 
@@ -84,6 +88,7 @@ def randn_like(self: TensorImpl, *options: Any) -> Any:
 
 
 def randn_like_generator(self: TensorImpl, generator: Generator | None, *options: Any) -> Any:
+    """Standard normal numbers."""
     return fill(normal_, empty_like(self, *options), 0.0, 1.0, generator)
 
 

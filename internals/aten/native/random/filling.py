@@ -58,4 +58,5 @@ def on_cpu(given: Generator | None) -> Generator:
 
 
 def like(t: TensorImpl) -> Any:
+    """An empty tensor with the shape, dtype and device of `t`."""
     return empty_like(t, None, None, None, None, None)

@@ -18,6 +18,7 @@ from ..real import real
 
 
 def i0(self: Any, out: Any = None) -> Any:
+    """The modified Bessel function of the first kind, order 0."""
     return real("i0_vml_cpu", special.i0, self, out=out)
 
 
@@ -27,6 +28,7 @@ def i0e(self: Any, out: Any = None) -> Any:
 
 
 def i1(self: Any, out: Any = None) -> Any:
+    """The modified Bessel function of the first kind, order 1."""
     return real("i1_cpu", special.i1, self, out=out)
 
 
@@ -36,34 +38,42 @@ def i1e(self: Any, out: Any = None) -> Any:
 
 
 def bessel_j0(self: Any, out: Any = None) -> Any:
+    """The Bessel function of the first kind, order 0."""
     return real("bessel_j0_cpu", special.j0, self, out=out, half=False)
 
 
 def bessel_j1(self: Any, out: Any = None) -> Any:
+    """The Bessel function of the first kind, order 1."""
     return real("bessel_j1_cpu", special.j1, self, out=out, half=False)
 
 
 def bessel_y0(self: Any, out: Any = None) -> Any:
+    """The Bessel function of the second kind, order 0: -inf at 0, NaN below."""
     return real("bessel_y0_cpu", special.y0, self, out=out, half=False)
 
 
 def bessel_y1(self: Any, out: Any = None) -> Any:
+    """The Bessel function of the second kind, order 1: -inf at 0, NaN below."""
     return real("bessel_y1_cpu", special.y1, self, out=out, half=False)
 
 
 def modified_bessel_i0(self: Any, out: Any = None) -> Any:
+    """`i0`; but this one has no derivative."""
     return real("modified_bessel_i0_cpu", special.i0, self, out=out, half=False)
 
 
 def modified_bessel_i1(self: Any, out: Any = None) -> Any:
+    """`i1`; but this one has no derivative."""
     return real("modified_bessel_i1_cpu", special.i1, self, out=out, half=False)
 
 
 def modified_bessel_k0(self: Any, out: Any = None) -> Any:
+    """The modified Bessel function of the second kind, order 0: infinite at 0, NaN below."""
     return real("modified_bessel_k0_cpu", special.k0, self, out=out, half=False)
 
 
 def modified_bessel_k1(self: Any, out: Any = None) -> Any:
+    """The modified Bessel function of the second kind, order 1: infinite at 0, NaN below."""
     return real("modified_bessel_k1_cpu", special.k1, self, out=out, half=False)
 
 
