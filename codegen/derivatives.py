@@ -128,7 +128,7 @@ def function_homes(functions: list[NativeFunction]) -> dict[str, str]:
         for f in functions
         if not f.python_module and "function" in f.variants
     }
-    homes |= {"inf": "math", "pi": "math", "nan": "math"}
+    homes |= {"inf": "math", "pi": "math", "nan": "math", "is_grad_enabled": "internals.core.grad_mode"}
     for file in sorted((AUTOGRAD / "formulas").glob("*.py")):
         for statement in ast.parse(file.read_text()).body:
             if isinstance(statement, ast.FunctionDef) and not statement.name.startswith("_"):

@@ -732,6 +732,17 @@ def linalg_matrix_exp(op, keys, self):
     return result
 
 
+def linalg__powsum(op, keys, self, ord, dim, keepdim, dtype):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, ord, dim, keepdim, dtype) if hot.off else op.table[keys](self, ord, dim, keepdim, dtype)
+    edges = (gradient_edge(self),)
+    node = nodes.LinalgPowsumBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self, ord, dim, keepdim, dtype) if hot.off else op.table[keys](self, ord, dim, keepdim, dtype)
+    set_history(result, node)
+    return result
+
+
 def linalg_cholesky_ex(op, keys, self, upper, check_errors):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, upper, check_errors) if hot.off else op.table[keys](self, upper, check_errors)
@@ -2251,8 +2262,6 @@ def mish_backward(op, keys, grad_output, self):
     edges = to_grad_output, to_self = gradient_edge(grad_output), gradient_edge(self)
     node = nodes.MishBackwardBackward0()
     node.next_edges = edges
-    node._raw_saved_self = save(self)
-    node._raw_saved_grad_output = save(grad_output) if to_self[0] is not None else None
     result = below(op, keys, grad_output, self) if hot.off else op.table[keys](grad_output, self)
     set_history(result, node)
     return result
@@ -2304,9 +2313,6 @@ def logit_backward(op, keys, grad_output, self, eps):
     edges = to_grad_output, to_self = gradient_edge(grad_output), gradient_edge(self)
     node = nodes.LogitBackwardBackward0()
     node.next_edges = edges
-    node._raw_saved_self = save(self)
-    node._saved_eps = eps
-    node._raw_saved_grad_output = save(grad_output) if to_self[0] is not None else None
     result = below(op, keys, grad_output, self, eps) if hot.off else op.table[keys](grad_output, self, eps)
     set_history(result, node)
     return result
@@ -7266,6 +7272,17 @@ def binomial(op, keys, count, prob, generator):
     return result
 
 
+def normal_functional(op, keys, self, mean, std, generator):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, mean, std, generator) if hot.off else op.table[keys](self, mean, std, generator)
+    edges = (gradient_edge(self),)
+    node = nodes.NormalFunctionalBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self, mean, std, generator) if hot.off else op.table[keys](self, mean, std, generator)
+    set_history(result, node)
+    return result
+
+
 def sum(op, keys, self, dtype):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, dtype) if hot.off else op.table[keys](self, dtype)
@@ -7615,6 +7632,47 @@ def nansum(op, keys, self, dim, keepdim, dtype):
     node._saved_keepdim = keepdim
     node._saved_self_dtype = self.dtype
     result = below(op, keys, self, dim, keepdim, dtype) if hot.off else op.table[keys](self, dim, keepdim, dtype)
+    set_history(result, node)
+    return result
+
+
+def segment_reduce(op, keys, data, reduce, lengths, indices, offsets, axis, unsafe, initial):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, data, reduce, lengths, indices, offsets, axis, unsafe, initial) if hot.off else op.table[keys](data, reduce, lengths, indices, offsets, axis, unsafe, initial)
+    if lengths is not None and lengths._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('segment_reduce', 'lengths')
+    if offsets is not None and offsets._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('segment_reduce', 'offsets')
+    edges = (gradient_edge(data),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, data, reduce, lengths, indices, offsets, axis, unsafe, initial) if hot.off else op.table[keys](data, reduce, lengths, indices, offsets, axis, unsafe, initial)
+    node = nodes.SegmentReduceBackward0()
+    node.next_edges = edges
+    node._raw_saved_data = save(data)
+    node._saved_reduce = reduce
+    node._raw_saved_lengths = save(lengths)
+    node._raw_saved_offsets = save(offsets)
+    node._saved_axis = axis
+    node._saved_initial = initial
+    result = below(op, keys, data, reduce, lengths, indices, offsets, axis, unsafe, initial) if hot.off else op.table[keys](data, reduce, lengths, indices, offsets, axis, unsafe, initial)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def _segment_reduce_backward(op, keys, grad, output, data, reduce, lengths, offsets, axis, initial):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad, output, data, reduce, lengths, offsets, axis, initial) if hot.off else op.table[keys](grad, output, data, reduce, lengths, offsets, axis, initial)
+    if lengths is not None and lengths._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('_segment_reduce_backward', 'lengths')
+    if offsets is not None and offsets._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('_segment_reduce_backward', 'offsets')
+    edges = to_grad, to_output, to_data = gradient_edge(grad), gradient_edge(output), gradient_edge(data)
+    if not (to_grad[0] is not None or to_output[0] is not None or to_data[0] is not None):
+        return below(op, keys, grad, output, data, reduce, lengths, offsets, axis, initial) if hot.off else op.table[keys](grad, output, data, reduce, lengths, offsets, axis, initial)
+    node = nodes.SegmentReduceBackwardBackward0()
+    node.next_edges = edges
+    result = below(op, keys, grad, output, data, reduce, lengths, offsets, axis, initial) if hot.off else op.table[keys](grad, output, data, reduce, lengths, offsets, axis, initial)
     set_history(result, node)
     return result
 
@@ -8821,5 +8879,16 @@ def _to_copy(op, keys, self, dtype, layout, device, pin_memory, non_blocking, me
     node._saved_self_device = self.device
     node._saved_self_dtype = self.dtype
     result = below(op, keys, self, dtype, layout, device, pin_memory, non_blocking, memory_format) if hot.off else op.table[keys](self, dtype, layout, device, pin_memory, non_blocking, memory_format)
+    set_history(result, node)
+    return result
+
+
+def copy(op, keys, self, src, non_blocking):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, src, non_blocking) if hot.off else op.table[keys](self, src, non_blocking)
+    edges = to_self, to_src = gradient_edge(self), gradient_edge(src)
+    node = nodes.CopyBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self, src, non_blocking) if hot.off else op.table[keys](self, src, non_blocking)
     set_history(result, node)
     return result

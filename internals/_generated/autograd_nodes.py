@@ -9,14 +9,14 @@ from internals.autograd.saved_variable import ERR_BACKWARD_TWICE, release, unpac
 from internals._generated.functions import _adaptive_avg_pool2d, _adaptive_avg_pool3d, _fft_c2c, polygamma, trace_backward, view_as_complex, view_as_real, where, xlogy, zeros_like
 from internals._generated.linalg_functions import cross as linalg_cross, lu_solve as linalg_lu_solve
 from internals._generated.nn_functions import _upsample_bicubic2d_aa, _upsample_bilinear2d_aa, _upsample_lanczos2d_aa, _upsample_nearest_exact1d, _upsample_nearest_exact2d, _upsample_nearest_exact3d, avg_pool2d, avg_pool3d, col2im, im2col, nll_loss, nll_loss2d, reflection_pad1d, reflection_pad2d, reflection_pad3d, replication_pad1d, replication_pad2d, replication_pad3d, upsample_bicubic2d, upsample_bilinear2d, upsample_linear1d, upsample_nearest1d, upsample_nearest2d, upsample_nearest3d, upsample_trilinear3d
-from internals._generated.ops import _adaptive_avg_pool2d_backward, _adaptive_avg_pool3d_backward, _cdist_backward, _ctc_loss_backward, _embedding_bag_backward, _embedding_bag_per_sample_weights_backward, _log_softmax_backward_data, _pack_padded_sequence_backward, _pdist_backward, _softmax_backward_data, _upsample_bicubic2d_aa_backward, _upsample_bilinear2d_aa_backward, _upsample_lanczos2d_aa_backward, _upsample_nearest_exact1d_backward, _upsample_nearest_exact2d_backward, _upsample_nearest_exact3d_backward, adaptive_max_pool2d_backward, adaptive_max_pool3d_backward, affine_grid_generator_backward, avg_pool2d_backward, avg_pool3d_backward, binary_cross_entropy_backward, conv_tbc_backward, convolution_backward, diagonal_backward, elu_backward, embedding_dense_backward, fractional_max_pool2d_backward, fractional_max_pool3d_backward, gelu_backward, glu_backward, grid_sampler_2d_backward, grid_sampler_3d_backward, hardshrink_backward, hardsigmoid_backward, hardswish_backward, hardtanh_backward, huber_loss_backward, leaky_relu_backward, log_sigmoid_backward, logit_backward, masked_scatter_backward, max_pool2d_with_indices_backward, max_pool3d_with_indices_backward, mish_backward, mse_loss_backward, multi_margin_loss_backward, multilabel_margin_loss_backward, native_batch_norm_backward, native_dropout_backward, native_layer_norm_backward, nll_loss2d_backward, nll_loss_backward, reflection_pad1d_backward, reflection_pad2d_backward, reflection_pad3d_backward, replication_pad1d_backward, replication_pad2d_backward, replication_pad3d_backward, rrelu_with_noise_backward, select_backward, sigmoid_backward, silu_backward, slice_Tensor, smooth_l1_loss_backward, soft_margin_loss_backward, softplus_backward, softshrink_backward, tanh_backward, threshold_backward, unfold_backward, upsample_bicubic2d_backward, upsample_bilinear2d_backward, upsample_linear1d_backward, upsample_nearest1d_backward, upsample_nearest2d_backward, upsample_nearest3d_backward, upsample_trilinear3d_backward
+from internals._generated.ops import _adaptive_avg_pool2d_backward, _adaptive_avg_pool3d_backward, _cdist_backward, _ctc_loss_backward, _embedding_bag_backward, _embedding_bag_per_sample_weights_backward, _log_softmax_backward_data, _pack_padded_sequence_backward, _pdist_backward, _segment_reduce_backward, _softmax_backward_data, _upsample_bicubic2d_aa_backward, _upsample_bilinear2d_aa_backward, _upsample_lanczos2d_aa_backward, _upsample_nearest_exact1d_backward, _upsample_nearest_exact2d_backward, _upsample_nearest_exact3d_backward, adaptive_max_pool2d_backward, adaptive_max_pool3d_backward, affine_grid_generator_backward, avg_pool2d_backward, avg_pool3d_backward, binary_cross_entropy_backward, conv_tbc_backward, convolution_backward, diagonal_backward, elu_backward, embedding_dense_backward, fractional_max_pool2d_backward, fractional_max_pool3d_backward, gelu_backward, glu_backward, grid_sampler_2d_backward, grid_sampler_3d_backward, hardshrink_backward, hardsigmoid_backward, hardswish_backward, hardtanh_backward, huber_loss_backward, leaky_relu_backward, log_sigmoid_backward, logit_backward, masked_scatter_backward, max_pool2d_with_indices_backward, max_pool3d_with_indices_backward, mish_backward, mse_loss_backward, multi_margin_loss_backward, multilabel_margin_loss_backward, native_batch_norm_backward, native_dropout_backward, native_layer_norm_backward, nll_loss2d_backward, nll_loss_backward, reflection_pad1d_backward, reflection_pad2d_backward, reflection_pad3d_backward, replication_pad1d_backward, replication_pad2d_backward, replication_pad3d_backward, rrelu_with_noise_backward, select_backward, sigmoid_backward, silu_backward, slice_Tensor, smooth_l1_loss_backward, soft_margin_loss_backward, softplus_backward, softshrink_backward, tanh_backward, threshold_backward, unfold_backward, upsample_bicubic2d_backward, upsample_bilinear2d_backward, upsample_linear1d_backward, upsample_nearest1d_backward, upsample_nearest2d_backward, upsample_nearest3d_backward, upsample_trilinear3d_backward
 from internals._generated.special_functions import i1 as special_i1, i1e as special_i1e, xlog1py as special_xlog1py, zeta as special_zeta
 from internals.autograd.formulas.activations import elu_double_backward, gelu_double_backward, log_sigmoid_double_backward, log_softmax_double_backward, silu_double_backward, softmax_double_backward, softplus_double_backward
 from internals.autograd.formulas.complex import angle_backward, conj, imaginary_part, polar_backward, real_part, sgn_backward, to_copy_backward
 from internals.autograd.formulas.convolution import convolution_double_backward
 from internals.autograd.formulas.distances import dist_backward, euclidean_dist_backward, renorm_backward
 from internals.autograd.formulas.fft import fft_c2r_backward, fft_r2c_backward
-from internals.autograd.formulas.gates import glu_double_backward, glu_double_backward_grad_output, hardswish_double_backward, logit_double_backward, mish_double_backward
+from internals.autograd.formulas.gates import glu_double_backward, glu_double_backward_grad_output, hardswish_double_backward, infinitely_differentiable_logit_backward, infinitely_differentiable_mish_backward
 from internals.autograd.formulas.grid_sampler import grid_sampler_double_backward
 from internals.autograd.formulas.indexing import gather_backward, index_backward, index_put_self_backward, index_put_values_backward, index_select_backward, masked_select_backward, scatter_not_implemented
 from internals.autograd.formulas.joining import cat_tensors_backward, repeat_backward, roll_backward, stack_tensors_backward
@@ -39,6 +39,7 @@ from internals.autograd.formulas.reductions import amax_backward, aminmax_backwa
 from internals.autograd.formulas.scans import cummaxmin_backward, cumprod_backward, cumsum_backward, logcumsumexp_backward, prod_backward, prod_dim_backward
 from internals.autograd.formulas.special import i1_backward, i1e_backward, igamma_backward, mvlgamma_backward
 from internals.autograd.formulas.views import as_strided_backward, permute_backward, slice_backward_wrapper, split_backward, split_with_sizes_backward, sum_to, unbind_backward
+from internals.core.grad_mode import is_grad_enabled
 from math import pi
 
 
@@ -756,6 +757,18 @@ class LinalgMatrixExpBackward0(Node):
 
     def release_variables(node):
         release(node._raw_saved_self)
+
+
+class LinalgPowsumBackward0(Node):
+    """aten::linalg__powsum(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (derivative_not_implemented('linalg__powsum'),)
 
 
 class LinalgCholeskyExBackward0(Node):
@@ -2043,7 +2056,7 @@ class MishBackward0(Node):
         if grad is None:
             return (None,) * len(node.next_edges)
         self = node._raw_saved_self.unpack(node)
-        return (mish_backward(grad, self),)
+        return (infinitely_differentiable_mish_backward(grad, self) if is_grad_enabled() else mish_backward(grad, self),)
 
     def release_variables(node):
         release(node._raw_saved_self)
@@ -2531,9 +2544,7 @@ class HardswishBackwardBackward0(Node):
 class MishBackwardBackward0(Node):
     """aten::mish_backward(Tensor grad_output, Tensor self) -> Tensor"""
 
-    __slots__ = ('_raw_saved_self', '_raw_saved_grad_output', )
-    saved_names = ('self', 'grad_output', )
-    saves = True
+    __slots__ = ()
 
     def apply(node, grads):
         grad = grads[0]
@@ -2541,17 +2552,9 @@ class MishBackwardBackward0(Node):
             return (None,) * len(node.next_edges)
         (to_grad_output, _), (to_self, _) = node.next_edges
         grad_grad_output = grad_self = None
-        if to_grad_output is not None:
-            self = node._raw_saved_self.unpack(node)
-            grad_grad_output = mish_backward(grad, self)
-        if to_self is not None:
-            self = node._raw_saved_self.unpack(node)
-            grad_output = node._raw_saved_grad_output.unpack(node)
-            grad_self = mish_double_backward(grad * grad_output, self)
+        if to_grad_output is not None or to_self is not None:
+            grad_grad_output, grad_self = derivative_not_implemented('mish_backward')
         return grad_grad_output, grad_self
-
-    def release_variables(node):
-        release(node._raw_saved_self, node._raw_saved_grad_output)
 
 
 class HardshrinkBackwardBackward0(Node):
@@ -2635,9 +2638,7 @@ class GluBackwardBackward0(Node):
 class LogitBackwardBackward0(Node):
     """aten::logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor"""
 
-    __slots__ = ('_raw_saved_self', '_saved_eps', '_raw_saved_grad_output', )
-    saved_names = ('self', 'grad_output', )
-    saves = True
+    __slots__ = ()
 
     def apply(node, grads):
         grad = grads[0]
@@ -2645,19 +2646,9 @@ class LogitBackwardBackward0(Node):
             return (None,) * len(node.next_edges)
         (to_grad_output, _), (to_self, _) = node.next_edges
         grad_grad_output = grad_self = None
-        if to_grad_output is not None:
-            self = node._raw_saved_self.unpack(node)
-            eps = node._saved_eps
-            grad_grad_output = logit_backward(grad, self, eps)
-        if to_self is not None:
-            self = node._raw_saved_self.unpack(node)
-            eps = node._saved_eps
-            grad_output = node._raw_saved_grad_output.unpack(node)
-            grad_self = logit_double_backward(grad * grad_output, self, eps)
+        if to_grad_output is not None or to_self is not None:
+            grad_grad_output, grad_self = derivative_not_implemented('logit_backward')
         return grad_grad_output, grad_self
-
-    def release_variables(node):
-        release(node._raw_saved_self, node._raw_saved_grad_output)
 
 
 class SigmoidBackwardBackward0(Node):
@@ -5476,14 +5467,14 @@ class AddBackward1(Node):
 
     __slots__ = ()
 
-    def name(node):
-        return "AddBackward0"
-
     def apply(node, grads):
         grad = grads[0]
         if grad is None:
             return (None,) * len(node.next_edges)
         return (grad,)
+
+
+AddBackward1.__name__ = "AddBackward0"
 
 
 class SubBackward0(Node):
@@ -5510,14 +5501,14 @@ class SubBackward1(Node):
 
     __slots__ = ()
 
-    def name(node):
-        return "SubBackward0"
-
     def apply(node, grads):
         grad = grads[0]
         if grad is None:
             return (None,) * len(node.next_edges)
         return (grad,)
+
+
+SubBackward1.__name__ = "SubBackward0"
 
 
 class RsubBackward0(Node):
@@ -5584,9 +5575,6 @@ class MulBackward1(Node):
 
     saves = True
 
-    def name(node):
-        return "MulBackward0"
-
     def release_variables(node):
         node._saved_other = None
 
@@ -5602,6 +5590,9 @@ class MulBackward1(Node):
         if other is None:
             raise RuntimeError(ERR_BACKWARD_TWICE)
         return (grad * conj(other),)
+
+
+MulBackward1.__name__ = "MulBackward0"
 
 
 class DivBackward0(Node):
@@ -5637,9 +5628,6 @@ class DivBackward1(Node):
 
     saves = True
 
-    def name(node):
-        return "DivBackward0"
-
     def release_variables(node):
         node._saved_other = None
 
@@ -5655,6 +5643,9 @@ class DivBackward1(Node):
         if other is None:
             raise RuntimeError(ERR_BACKWARD_TWICE)
         return (grad / conj(other),)
+
+
+DivBackward1.__name__ = "DivBackward0"
 
 
 class DivBackward2(Node):
@@ -5692,9 +5683,6 @@ class DivBackward3(Node):
 
     saves = True
 
-    def name(node):
-        return "DivBackward2"
-
     def release_variables(node):
         node._saved_other = None
 
@@ -5711,6 +5699,9 @@ class DivBackward3(Node):
             raise RuntimeError(ERR_BACKWARD_TWICE)
         rounding_mode = node._saved_rounding_mode
         return (div_self_backward(grad, other, rounding_mode),)
+
+
+DivBackward3.__name__ = "DivBackward2"
 
 
 class FloorDivideBackward0(Node):
@@ -5734,14 +5725,14 @@ class FloorDivideBackward1(Node):
 
     __slots__ = ()
 
-    def name(node):
-        return "FloorDivideBackward0"
-
     def apply(node, grads):
         grad = grads[0]
         if grad is None:
             return (None,) * len(node.next_edges)
         return (derivative_not_implemented('floor_divide'),)
+
+
+FloorDivideBackward1.__name__ = "FloorDivideBackward0"
 
 
 class RemainderBackward0(Node):
@@ -7439,7 +7430,7 @@ class LogitBackward0(Node):
             return (None,) * len(node.next_edges)
         self = node._raw_saved_self.unpack(node)
         eps = node._saved_eps
-        return (logit_backward(grad, self, eps),)
+        return (infinitely_differentiable_logit_backward(grad, self, eps) if is_grad_enabled() else logit_backward(grad, self, eps),)
 
     def release_variables(node):
         release(node._raw_saved_self)
@@ -7680,6 +7671,18 @@ class BinomialBackward0(Node):
         if to_count is not None or to_prob is not None:
             grad_count, grad_prob = derivative_not_implemented('binomial')
         return grad_count, grad_prob
+
+
+class NormalFunctionalBackward0(Node):
+    """aten::normal_functional(Tensor self, float mean=0.0, float std=1.0, *, Generator? generator=None) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (derivative_not_implemented('normal_functional'),)
 
 
 class SumBackward0(Node):
@@ -8151,6 +8154,46 @@ class NansumBackward0(Node):
 
     def release_variables(node):
         release(node._raw_saved_self)
+
+
+class SegmentReduceBackward0(Node):
+    """aten::segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor"""
+
+    __slots__ = ('_raw_saved_result', '_raw_saved_data', '_saved_reduce', '_raw_saved_lengths', '_raw_saved_offsets', '_saved_axis', '_saved_initial', )
+    saved_names = ('result', 'data', 'lengths', 'offsets', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        result = node._raw_saved_result.unpack(node)
+        data = node._raw_saved_data.unpack(node)
+        reduce = node._saved_reduce
+        lengths = unpack_optional(node._raw_saved_lengths, node)
+        offsets = unpack_optional(node._raw_saved_offsets, node)
+        axis = node._saved_axis
+        initial = node._saved_initial
+        return (_segment_reduce_backward(grad, result, data, reduce, lengths, offsets, axis, initial),)
+
+    def release_variables(node):
+        release(node._raw_saved_result, node._raw_saved_data, node._raw_saved_lengths, node._raw_saved_offsets)
+
+
+class SegmentReduceBackwardBackward0(Node):
+    """aten::_segment_reduce_backward(Tensor grad, Tensor output, Tensor data, str reduce, *, Tensor? lengths=None, Tensor? offsets=None, int axis=0, Scalar? initial=None) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_grad, _), (to_output, _), (to_data, _) = node.next_edges
+        grad_grad = grad_output = grad_data = None
+        if to_grad is not None or to_output is not None or to_data is not None:
+            grad_grad, grad_output, grad_data = derivative_not_implemented('_segment_reduce_backward')
+        return grad_grad, grad_output, grad_data
 
 
 class CumsumBackward0(Node):
@@ -9193,6 +9236,22 @@ class PinMemoryBackward0(Node):
         if grad is None:
             return (None,) * len(node.next_edges)
         return (grad,)
+
+
+class CopyBackward0(Node):
+    """aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_src, _) = node.next_edges
+        grad_self = grad_src = None
+        if to_self is not None or to_src is not None:
+            grad_self, grad_src = derivative_not_implemented('copy')
+        return grad_self, grad_src
 
 
 class ViewAsRealBackward0_copy(ViewAsRealBackward0):

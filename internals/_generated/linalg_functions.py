@@ -7,7 +7,7 @@ Each function parses its arguments against the overloads listed with its parser 
 from internals._generated import ops
 from internals.core.arg_parser import PythonArgParser
 
-__all__ = ['norm', 'matrix_norm', 'det', 'slogdet', 'inv_ex', 'inv', 'tensorinv', 'solve_ex', 'solve', 'tensorsolve', 'solve_triangular', 'matrix_power', 'matrix_exp', 'vander', 'cholesky_ex', 'cholesky', 'qr', 'householder_product', 'svd', 'svdvals', 'eigh', 'eigvalsh', 'eig', 'eigvals', 'lu_factor_ex', 'lu_factor', 'lu', 'lu_solve', 'ldl_factor_ex', 'ldl_factor', 'ldl_solve', 'lstsq', 'pinv', 'matrix_rank', 'cond', 'matmul', 'multi_dot', 'vecdot', 'cross', 'diagonal', 'vector_norm']
+__all__ = ['norm', 'matrix_norm', 'det', 'slogdet', 'inv_ex', 'inv', 'tensorinv', 'solve_ex', 'solve', 'tensorsolve', 'solve_triangular', 'matrix_power', 'matrix_exp', 'vander', '_powsum', 'cholesky_ex', 'cholesky', 'qr', 'householder_product', 'svd', 'svdvals', 'eigh', 'eigvalsh', 'eig', 'eigvals', 'lu_factor_ex', 'lu_factor', 'lu', 'lu_solve', 'ldl_factor_ex', 'ldl_factor', 'ldl_solve', 'lstsq', 'pinv', 'matrix_rank', 'cond', 'matmul', 'multi_dot', 'vecdot', 'cross', 'diagonal', 'vector_norm']
 
 _parse_norm = PythonArgParser('linalg_norm', [(ops.linalg_norm_op, ops.linalg_norm, ops.linalg_norm_out_op, ops.linalg_norm_out), (ops.linalg_norm_ord_str_op, ops.linalg_norm_ord_str, ops.linalg_norm_ord_str_out_op, ops.linalg_norm_ord_str_out)], False)
 def norm(*args, **kwargs):
@@ -78,6 +78,11 @@ _parse_vander = PythonArgParser('linalg_vander', [(ops.linalg_vander_op, ops.lin
 def vander(*args, **kwargs):
     """aten::linalg_vander(Tensor x, *, int? N=None) -> Tensor"""
     return _parse_vander(args, kwargs)
+
+_parse__powsum = PythonArgParser('linalg__powsum', [(ops.linalg__powsum_op, ops.linalg__powsum)], False)
+def _powsum(*args, **kwargs):
+    """aten::linalg__powsum(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
+    return _parse__powsum(args, kwargs)
 
 _parse_cholesky_ex = PythonArgParser('linalg_cholesky_ex', [(ops.linalg_cholesky_ex_op, ops.linalg_cholesky_ex, ops.linalg_cholesky_ex_L_op, ops.linalg_cholesky_ex_L)], False)
 def cholesky_ex(*args, **kwargs):

@@ -1918,6 +1918,10 @@ class TensorMethods:
         """aten::is_nonzero(Tensor self) -> bool"""
         return ops.is_nonzero(self)
 
+    def to_dense(self, *args, **kwargs):
+        """aten::to_dense(Tensor self, ScalarType? dtype=None, *, bool? masked_grad=None) -> Tensor"""
+        return _to_dense((self, *args), kwargs)
+
     def __add__(self, other, _loop=np.add):
         g = self._geometry
         kind = other.__class__
@@ -2574,3 +2578,4 @@ _resize_as_ = PythonArgParser('resize_as_', [(ops.resize_as__op, ops.resize_as_)
 _equal = PythonArgParser('equal', [(ops.equal_op, ops.equal)], True)
 _allclose = PythonArgParser('allclose', [(ops.allclose_op, ops.allclose)], True)
 _isclose = PythonArgParser('isclose', [(ops.isclose_op, ops.isclose)], True)
+_to_dense = PythonArgParser('to_dense', [(ops.to_dense_op, ops.to_dense)], True)

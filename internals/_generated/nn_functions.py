@@ -7,7 +7,22 @@ Each function parses its arguments against the overloads listed with its parser 
 from internals._generated import ops
 from internals.core.arg_parser import PythonArgParser
 
-__all__ = ['linear', 'gelu', 'gelu_', 'silu', 'silu_', 'leaky_relu', 'leaky_relu_', 'elu', 'elu_', 'softplus', 'hardtanh', 'hardtanh_', 'relu6', 'relu6_', 'log_sigmoid', 'hardsigmoid', 'hardsigmoid_', 'hardswish', 'hardswish_', 'mish', 'mish_', 'glu', 'softshrink', 'rrelu_with_noise', 'rrelu_with_noise_', 'scaled_dot_product_attention', 'mse_loss', 'smooth_l1_loss', 'huber_loss', 'binary_cross_entropy', 'nll_loss', 'nll_loss2d', 'nll_loss_nd', 'cross_entropy_loss', 'l1_loss', 'one_hot', 'soft_margin_loss', 'multi_margin_loss', 'multilabel_margin_loss', 'max_pool2d_with_indices', 'avg_pool2d', 'adaptive_avg_pool2d', 'avg_pool3d', 'max_pool3d_with_indices', 'fractional_max_pool2d', 'fractional_max_pool3d', 'max_unpool2d', 'max_unpool3d', 'adaptive_avg_pool3d', 'adaptive_max_pool2d', 'adaptive_max_pool3d', 'upsample_nearest2d', 'upsample_bilinear2d', 'upsample_nearest1d', 'upsample_nearest3d', '_upsample_nearest_exact1d', '_upsample_nearest_exact2d', '_upsample_nearest_exact3d', 'upsample_linear1d', 'upsample_trilinear3d', 'upsample_bicubic2d', '_upsample_bilinear2d_aa', '_upsample_bicubic2d_aa', '_upsample_lanczos2d_aa', 'im2col', 'col2im', 'pad', 'reflection_pad1d', 'replication_pad1d', 'reflection_pad2d', 'replication_pad2d', 'reflection_pad3d', 'replication_pad3d', '_pad_circular', '_pad_enum']
+__all__ = ['flatten_dense_tensors', 'unflatten_dense_tensors', 'pad_sequence', 'linear', 'gelu', 'gelu_', 'silu', 'silu_', 'leaky_relu', 'leaky_relu_', 'elu', 'elu_', 'softplus', 'hardtanh', 'hardtanh_', 'relu6', 'relu6_', 'log_sigmoid', 'hardsigmoid', 'hardsigmoid_', 'hardswish', 'hardswish_', 'mish', 'mish_', 'glu', 'softshrink', 'rrelu_with_noise', 'rrelu_with_noise_', 'scaled_dot_product_attention', 'mse_loss', 'smooth_l1_loss', 'huber_loss', 'binary_cross_entropy', 'nll_loss', 'nll_loss2d', 'nll_loss_nd', 'cross_entropy_loss', 'l1_loss', 'one_hot', 'soft_margin_loss', 'multi_margin_loss', 'multilabel_margin_loss', 'max_pool2d_with_indices', 'avg_pool2d', 'adaptive_avg_pool2d', 'avg_pool3d', 'max_pool3d_with_indices', 'fractional_max_pool2d', 'fractional_max_pool3d', 'max_unpool2d', 'max_unpool3d', 'adaptive_avg_pool3d', 'adaptive_max_pool2d', 'adaptive_max_pool3d', 'upsample_nearest2d', 'upsample_bilinear2d', 'upsample_nearest1d', 'upsample_nearest3d', '_upsample_nearest_exact1d', '_upsample_nearest_exact2d', '_upsample_nearest_exact3d', 'upsample_linear1d', 'upsample_trilinear3d', 'upsample_bicubic2d', '_upsample_bilinear2d_aa', '_upsample_bicubic2d_aa', '_upsample_lanczos2d_aa', 'im2col', 'col2im', 'pad', 'reflection_pad1d', 'replication_pad1d', 'reflection_pad2d', 'replication_pad2d', 'reflection_pad3d', 'replication_pad3d', '_pad_circular', '_pad_enum']
+
+_parse_flatten_dense_tensors = PythonArgParser('flatten_dense_tensors', [(ops.flatten_dense_tensors_op, ops.flatten_dense_tensors)], False)
+def flatten_dense_tensors(*args, **kwargs):
+    """aten::flatten_dense_tensors(Tensor[] tensors) -> Tensor"""
+    return _parse_flatten_dense_tensors(args, kwargs)
+
+_parse_unflatten_dense_tensors = PythonArgParser('unflatten_dense_tensors', [(ops.unflatten_dense_tensors_op, ops.unflatten_dense_tensors)], False)
+def unflatten_dense_tensors(*args, **kwargs):
+    """aten::unflatten_dense_tensors(Tensor flat, Tensor[] tensors) -> Tensor[]"""
+    return _parse_unflatten_dense_tensors(args, kwargs)
+
+_parse_pad_sequence = PythonArgParser('pad_sequence', [(ops.pad_sequence_op, ops.pad_sequence)], False)
+def pad_sequence(*args, **kwargs):
+    """aten::pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0.0, str padding_side="right") -> Tensor"""
+    return _parse_pad_sequence(args, kwargs)
 
 _parse_linear = PythonArgParser('linear', [(ops.linear_op, ops.linear, ops.linear_out_op, ops.linear_out)], False)
 def linear(*args, **kwargs):

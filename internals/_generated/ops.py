@@ -1226,6 +1226,24 @@ def broadcast_tensors(tensors, _table=broadcast_tensors_op.table):
         return broadcast_tensors_op(tensors)
     return _table[list_keys(tensors)](tensors)
 
+flatten_dense_tensors_op = define('flatten_dense_tensors(Tensor[] tensors) -> Tensor', CompositeImplicitAutograd='stacking.flatten_dense_tensors')
+def flatten_dense_tensors(tensors, _table=flatten_dense_tensors_op.table):
+    if hot.off:
+        return flatten_dense_tensors_op(tensors)
+    return _table[list_keys(tensors)](tensors)
+
+unflatten_dense_tensors_op = define('unflatten_dense_tensors(Tensor flat, Tensor[] tensors) -> Tensor[]', CompositeImplicitAutograd='stacking.unflatten_dense_tensors')
+def unflatten_dense_tensors(flat, tensors, _table=unflatten_dense_tensors_op.table):
+    if hot.off:
+        return unflatten_dense_tensors_op(flat, tensors)
+    return _table[flat._geometry.keys | list_keys(tensors)](flat, tensors)
+
+pad_sequence_op = define('pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0.0, str padding_side="right") -> Tensor', CompositeImplicitAutograd='packing.pad_sequence')
+def pad_sequence(sequences, batch_first, padding_value, padding_side, _table=pad_sequence_op.table):
+    if hot.off:
+        return pad_sequence_op(sequences, batch_first, padding_value, padding_side)
+    return _table[list_keys(sequences)](sequences, batch_first, padding_value, padding_side)
+
 _linalg_check_errors_op = define('_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix) -> ()', CompositeExplicitAutograd='linalg.errors._linalg_check_errors')
 def _linalg_check_errors(info, api_name, is_matrix, _table=_linalg_check_errors_op.table):
     if hot.off:
@@ -1561,6 +1579,12 @@ def linalg_vander(x, N, _table=linalg_vander_op.table):
     if hot.off:
         return linalg_vander_op(x, N)
     return _table[x._geometry.keys](x, N)
+
+linalg__powsum_op = define('linalg__powsum(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor', CPU='norms.linalg__powsum', Autograd='_generated.autograd_kernels.linalg__powsum')
+def linalg__powsum(self, ord, dim, keepdim, dtype, _table=linalg__powsum_op.table):
+    if hot.off:
+        return linalg__powsum_op(self, ord, dim, keepdim, dtype)
+    return _table[self._geometry.keys](self, ord, dim, keepdim, dtype)
 
 linalg_cholesky_ex_op = define('linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)', CPU='linalg.cholesky.linalg_cholesky_ex', Autograd='_generated.autograd_kernels.linalg_cholesky_ex')
 def linalg_cholesky_ex(self, upper, check_errors, _table=linalg_cholesky_ex_op.table):
@@ -6350,37 +6374,37 @@ def rsub_Scalar(self, other, alpha, _table=rsub_Scalar_op.table):
         return rsub_Scalar_op(self, other, alpha)
     return _table[self._geometry.keys](self, other, alpha)
 
-copysign_Tensor_op = define('copysign.Tensor(Tensor self, Tensor other) -> Tensor', CPU='float_parts.copysign', Autograd='_generated.autograd_kernels.copysign_Tensor')
+copysign_Tensor_op = define('copysign.Tensor(Tensor self, Tensor other) -> Tensor', CPU='float_parts.copysign', CUDA='float_parts.copysign', Autograd='_generated.autograd_kernels.copysign_Tensor')
 def copysign_Tensor(self, other, _table=copysign_Tensor_op.table):
     if hot.off:
         return copysign_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-copysign__Tensor_op = define('copysign_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.copysign__Tensor', Autograd='_generated.autograd_kernels.copysign__Tensor')
+copysign__Tensor_op = define('copysign_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.copysign__Tensor', CUDA='_generated.variants.copysign__Tensor', Autograd='_generated.autograd_kernels.copysign__Tensor')
 def copysign__Tensor(self, other, _table=copysign__Tensor_op.table):
     if hot.off:
         return copysign__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-copysign_out_op = define('copysign.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.copysign_out', Autograd='autograd.manual.out_variant')
+copysign_out_op = define('copysign.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.copysign_out', CUDA='_generated.variants.copysign_out', Autograd='autograd.manual.out_variant')
 def copysign_out(self, other, out, _table=copysign_out_op.table):
     if hot.off:
         return copysign_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-copysign_Scalar_op = define('copysign.Scalar(Tensor self, Scalar other) -> Tensor', CPU='float_parts.copysign', Autograd='_generated.autograd_kernels.copysign_Scalar')
+copysign_Scalar_op = define('copysign.Scalar(Tensor self, Scalar other) -> Tensor', CPU='float_parts.copysign', CUDA='float_parts.copysign', Autograd='_generated.autograd_kernels.copysign_Scalar')
 def copysign_Scalar(self, other, _table=copysign_Scalar_op.table):
     if hot.off:
         return copysign_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-copysign__Scalar_op = define('copysign_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.copysign__Scalar', Autograd='_generated.autograd_kernels.copysign__Scalar')
+copysign__Scalar_op = define('copysign_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.copysign__Scalar', CUDA='_generated.variants.copysign__Scalar', Autograd='_generated.autograd_kernels.copysign__Scalar')
 def copysign__Scalar(self, other, _table=copysign__Scalar_op.table):
     if hot.off:
         return copysign__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-copysign_Scalar_out_op = define('copysign.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.copysign_Scalar_out', Autograd='autograd.manual.out_variant')
+copysign_Scalar_out_op = define('copysign.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.copysign_Scalar_out', CUDA='_generated.variants.copysign_Scalar_out', Autograd='autograd.manual.out_variant')
 def copysign_Scalar_out(self, other, out, _table=copysign_Scalar_out_op.table):
     if hot.off:
         return copysign_Scalar_out_op(self, other, out)
@@ -6440,43 +6464,43 @@ def heaviside_out(self, values, out, _table=heaviside_out_op.table):
         return heaviside_out_op(self, values, out)
     return _table[self._geometry.keys | values._geometry.keys | out._geometry.keys](self, values, out)
 
-hypot_op = define('hypot(Tensor self, Tensor other) -> Tensor', CPU='pointwise.hypot', Autograd='_generated.autograd_kernels.hypot')
+hypot_op = define('hypot(Tensor self, Tensor other) -> Tensor', CPU='pointwise.hypot', CUDA='pointwise.hypot', Autograd='_generated.autograd_kernels.hypot')
 def hypot(self, other, _table=hypot_op.table):
     if hot.off:
         return hypot_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-hypot__op = define('hypot_(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.hypot_', Autograd='_generated.autograd_kernels.hypot_')
+hypot__op = define('hypot_(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.hypot_', CUDA='_generated.variants.hypot_', Autograd='_generated.autograd_kernels.hypot_')
 def hypot_(self, other, _table=hypot__op.table):
     if hot.off:
         return hypot__op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-hypot_out_op = define('hypot.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.hypot_out', Autograd='autograd.manual.out_variant')
+hypot_out_op = define('hypot.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.hypot_out', CUDA='_generated.variants.hypot_out', Autograd='autograd.manual.out_variant')
 def hypot_out(self, other, out, _table=hypot_out_op.table):
     if hot.off:
         return hypot_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-fmax_op = define('fmax(Tensor self, Tensor other) -> Tensor', CPU='pointwise.fmax', Autograd='_generated.autograd_kernels.fmax')
+fmax_op = define('fmax(Tensor self, Tensor other) -> Tensor', CPU='pointwise.fmax', CUDA='pointwise.fmax', Autograd='_generated.autograd_kernels.fmax')
 def fmax(self, other, _table=fmax_op.table):
     if hot.off:
         return fmax_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-fmax_out_op = define('fmax.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.fmax_out', Autograd='autograd.manual.out_variant')
+fmax_out_op = define('fmax.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.fmax_out', CUDA='_generated.variants.fmax_out', Autograd='autograd.manual.out_variant')
 def fmax_out(self, other, out, _table=fmax_out_op.table):
     if hot.off:
         return fmax_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-fmin_op = define('fmin(Tensor self, Tensor other) -> Tensor', CPU='pointwise.fmin', Autograd='_generated.autograd_kernels.fmin')
+fmin_op = define('fmin(Tensor self, Tensor other) -> Tensor', CPU='pointwise.fmin', CUDA='pointwise.fmin', Autograd='_generated.autograd_kernels.fmin')
 def fmin(self, other, _table=fmin_op.table):
     if hot.off:
         return fmin_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-fmin_out_op = define('fmin.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.fmin_out', Autograd='autograd.manual.out_variant')
+fmin_out_op = define('fmin.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.fmin_out', CUDA='_generated.variants.fmin_out', Autograd='autograd.manual.out_variant')
 def fmin_out(self, other, out, _table=fmin_out_op.table):
     if hot.off:
         return fmin_out_op(self, other, out)
@@ -6626,49 +6650,49 @@ def logaddexp2_out(self, other, out, _table=logaddexp2_out_op.table):
         return logaddexp2_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-xlogy_Tensor_op = define('xlogy.Tensor(Tensor self, Tensor other) -> Tensor', CPU='special.logarithms.xlogy', Autograd='_generated.autograd_kernels.xlogy_Tensor')
+xlogy_Tensor_op = define('xlogy.Tensor(Tensor self, Tensor other) -> Tensor', CPU='special.logarithms.xlogy', CUDA='special.logarithms.xlogy', Autograd='_generated.autograd_kernels.xlogy_Tensor')
 def xlogy_Tensor(self, other, _table=xlogy_Tensor_op.table):
     if hot.off:
         return xlogy_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-xlogy__Tensor_op = define('xlogy_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.xlogy__Tensor', Autograd='_generated.autograd_kernels.xlogy__Tensor')
+xlogy__Tensor_op = define('xlogy_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.xlogy__Tensor', CUDA='_generated.variants.xlogy__Tensor', Autograd='_generated.autograd_kernels.xlogy__Tensor')
 def xlogy__Tensor(self, other, _table=xlogy__Tensor_op.table):
     if hot.off:
         return xlogy__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-xlogy_OutTensor_op = define('xlogy.OutTensor(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.xlogy_OutTensor', Autograd='autograd.manual.out_variant')
+xlogy_OutTensor_op = define('xlogy.OutTensor(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.xlogy_OutTensor', CUDA='_generated.variants.xlogy_OutTensor', Autograd='autograd.manual.out_variant')
 def xlogy_OutTensor(self, other, out, _table=xlogy_OutTensor_op.table):
     if hot.off:
         return xlogy_OutTensor_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-xlogy_Scalar_Self_op = define('xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor', CPU='special.logarithms.xlogy', Autograd='_generated.autograd_kernels.xlogy_Scalar_Self')
+xlogy_Scalar_Self_op = define('xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor', CPU='special.logarithms.xlogy', CUDA='special.logarithms.xlogy', Autograd='_generated.autograd_kernels.xlogy_Scalar_Self')
 def xlogy_Scalar_Self(self, other, _table=xlogy_Scalar_Self_op.table):
     if hot.off:
         return xlogy_Scalar_Self_op(self, other)
     return _table[other._geometry.keys](self, other)
 
-xlogy_OutScalar_Self_op = define('xlogy.OutScalar_Self(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.xlogy_OutScalar_Self', Autograd='autograd.manual.out_variant')
+xlogy_OutScalar_Self_op = define('xlogy.OutScalar_Self(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.xlogy_OutScalar_Self', CUDA='_generated.variants.xlogy_OutScalar_Self', Autograd='autograd.manual.out_variant')
 def xlogy_OutScalar_Self(self, other, out, _table=xlogy_OutScalar_Self_op.table):
     if hot.off:
         return xlogy_OutScalar_Self_op(self, other, out)
     return _table[other._geometry.keys | out._geometry.keys](self, other, out)
 
-xlogy_Scalar_Other_op = define('xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor', CPU='special.logarithms.xlogy', Autograd='_generated.autograd_kernels.xlogy_Scalar_Other')
+xlogy_Scalar_Other_op = define('xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor', CPU='special.logarithms.xlogy', CUDA='special.logarithms.xlogy', Autograd='_generated.autograd_kernels.xlogy_Scalar_Other')
 def xlogy_Scalar_Other(self, other, _table=xlogy_Scalar_Other_op.table):
     if hot.off:
         return xlogy_Scalar_Other_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-xlogy__Scalar_Other_op = define('xlogy_.Scalar_Other(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.xlogy__Scalar_Other', Autograd='_generated.autograd_kernels.xlogy__Scalar_Other')
+xlogy__Scalar_Other_op = define('xlogy_.Scalar_Other(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.xlogy__Scalar_Other', CUDA='_generated.variants.xlogy__Scalar_Other', Autograd='_generated.autograd_kernels.xlogy__Scalar_Other')
 def xlogy__Scalar_Other(self, other, _table=xlogy__Scalar_Other_op.table):
     if hot.off:
         return xlogy__Scalar_Other_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-xlogy_OutScalar_Other_op = define('xlogy.OutScalar_Other(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.xlogy_OutScalar_Other', Autograd='autograd.manual.out_variant')
+xlogy_OutScalar_Other_op = define('xlogy.OutScalar_Other(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.xlogy_OutScalar_Other', CUDA='_generated.variants.xlogy_OutScalar_Other', Autograd='autograd.manual.out_variant')
 def xlogy_OutScalar_Other(self, other, out, _table=xlogy_OutScalar_Other_op.table):
     if hot.off:
         return xlogy_OutScalar_Other_op(self, other, out)
@@ -7766,73 +7790,73 @@ def exp2_out(self, out, _table=exp2_out_op.table):
         return exp2_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-log10_op = define('log10(Tensor self) -> Tensor', CPU='pointwise_unary.log10', Autograd='_generated.autograd_kernels.log10')
+log10_op = define('log10(Tensor self) -> Tensor', CPU='pointwise_unary.log10', CUDA='pointwise_unary.log10', Autograd='_generated.autograd_kernels.log10')
 def log10(self, _table=log10_op.table):
     if hot.off:
         return log10_op(self)
     return _table[self._geometry.keys](self)
 
-log10__op = define('log10_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.log10_', Autograd='_generated.autograd_kernels.log10_')
+log10__op = define('log10_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.log10_', CUDA='_generated.variants.log10_', Autograd='_generated.autograd_kernels.log10_')
 def log10_(self, _table=log10__op.table):
     if hot.off:
         return log10__op(self)
     return _table[self._geometry.keys](self)
 
-log10_out_op = define('log10.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.log10_out', Autograd='autograd.manual.out_variant')
+log10_out_op = define('log10.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.log10_out', CUDA='_generated.variants.log10_out', Autograd='autograd.manual.out_variant')
 def log10_out(self, out, _table=log10_out_op.table):
     if hot.off:
         return log10_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-asinh_op = define('asinh(Tensor self) -> Tensor', CPU='pointwise_unary.asinh', Autograd='_generated.autograd_kernels.asinh')
+asinh_op = define('asinh(Tensor self) -> Tensor', CPU='pointwise_unary.asinh', CUDA='pointwise_unary.asinh', Autograd='_generated.autograd_kernels.asinh')
 def asinh(self, _table=asinh_op.table):
     if hot.off:
         return asinh_op(self)
     return _table[self._geometry.keys](self)
 
-asinh__op = define('asinh_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.asinh_', Autograd='_generated.autograd_kernels.asinh_')
+asinh__op = define('asinh_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.asinh_', CUDA='_generated.variants.asinh_', Autograd='_generated.autograd_kernels.asinh_')
 def asinh_(self, _table=asinh__op.table):
     if hot.off:
         return asinh__op(self)
     return _table[self._geometry.keys](self)
 
-asinh_out_op = define('asinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.asinh_out', Autograd='autograd.manual.out_variant')
+asinh_out_op = define('asinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.asinh_out', CUDA='_generated.variants.asinh_out', Autograd='autograd.manual.out_variant')
 def asinh_out(self, out, _table=asinh_out_op.table):
     if hot.off:
         return asinh_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-acosh_op = define('acosh(Tensor self) -> Tensor', CPU='pointwise_unary.acosh', Autograd='_generated.autograd_kernels.acosh')
+acosh_op = define('acosh(Tensor self) -> Tensor', CPU='pointwise_unary.acosh', CUDA='pointwise_unary.acosh', Autograd='_generated.autograd_kernels.acosh')
 def acosh(self, _table=acosh_op.table):
     if hot.off:
         return acosh_op(self)
     return _table[self._geometry.keys](self)
 
-acosh__op = define('acosh_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.acosh_', Autograd='_generated.autograd_kernels.acosh_')
+acosh__op = define('acosh_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.acosh_', CUDA='_generated.variants.acosh_', Autograd='_generated.autograd_kernels.acosh_')
 def acosh_(self, _table=acosh__op.table):
     if hot.off:
         return acosh__op(self)
     return _table[self._geometry.keys](self)
 
-acosh_out_op = define('acosh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.acosh_out', Autograd='autograd.manual.out_variant')
+acosh_out_op = define('acosh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.acosh_out', CUDA='_generated.variants.acosh_out', Autograd='autograd.manual.out_variant')
 def acosh_out(self, out, _table=acosh_out_op.table):
     if hot.off:
         return acosh_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-atanh_op = define('atanh(Tensor self) -> Tensor', CPU='pointwise_unary.atanh', Autograd='_generated.autograd_kernels.atanh')
+atanh_op = define('atanh(Tensor self) -> Tensor', CPU='pointwise_unary.atanh', CUDA='pointwise_unary.atanh', Autograd='_generated.autograd_kernels.atanh')
 def atanh(self, _table=atanh_op.table):
     if hot.off:
         return atanh_op(self)
     return _table[self._geometry.keys](self)
 
-atanh__op = define('atanh_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.atanh_', Autograd='_generated.autograd_kernels.atanh_')
+atanh__op = define('atanh_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.atanh_', CUDA='_generated.variants.atanh_', Autograd='_generated.autograd_kernels.atanh_')
 def atanh_(self, _table=atanh__op.table):
     if hot.off:
         return atanh__op(self)
     return _table[self._geometry.keys](self)
 
-atanh_out_op = define('atanh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.atanh_out', Autograd='autograd.manual.out_variant')
+atanh_out_op = define('atanh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.atanh_out', CUDA='_generated.variants.atanh_out', Autograd='autograd.manual.out_variant')
 def atanh_out(self, out, _table=atanh_out_op.table):
     if hot.off:
         return atanh_out_op(self, out)
@@ -7964,19 +7988,19 @@ def frexp_Tensor_out(self, mantissa, exponent, _table=frexp_Tensor_out_op.table)
         return frexp_Tensor_out_op(self, mantissa, exponent)
     return _table[self._geometry.keys | mantissa._geometry.keys | exponent._geometry.keys](self, mantissa, exponent)
 
-erfc_op = define('erfc(Tensor self) -> Tensor', CPU='special.error_functions.erfc', Autograd='_generated.autograd_kernels.erfc')
+erfc_op = define('erfc(Tensor self) -> Tensor', CPU='special.error_functions.erfc', CUDA='special.error_functions.erfc', Autograd='_generated.autograd_kernels.erfc')
 def erfc(self, _table=erfc_op.table):
     if hot.off:
         return erfc_op(self)
     return _table[self._geometry.keys](self)
 
-erfc__op = define('erfc_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.erfc_', Autograd='_generated.autograd_kernels.erfc_')
+erfc__op = define('erfc_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.erfc_', CUDA='_generated.variants.erfc_', Autograd='_generated.autograd_kernels.erfc_')
 def erfc_(self, _table=erfc__op.table):
     if hot.off:
         return erfc__op(self)
     return _table[self._geometry.keys](self)
 
-erfc_out_op = define('erfc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.erfc_out', Autograd='autograd.manual.out_variant')
+erfc_out_op = define('erfc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.erfc_out', CUDA='_generated.variants.erfc_out', Autograd='autograd.manual.out_variant')
 def erfc_out(self, out, _table=erfc_out_op.table):
     if hot.off:
         return erfc_out_op(self, out)
@@ -8000,19 +8024,19 @@ def erfinv_out(self, out, _table=erfinv_out_op.table):
         return erfinv_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-lgamma_op = define('lgamma(Tensor self) -> Tensor', CPU='special.gamma_functions.lgamma', Autograd='_generated.autograd_kernels.lgamma')
+lgamma_op = define('lgamma(Tensor self) -> Tensor', CPU='special.gamma_functions.lgamma', CUDA='special.gamma_functions.lgamma', Autograd='_generated.autograd_kernels.lgamma')
 def lgamma(self, _table=lgamma_op.table):
     if hot.off:
         return lgamma_op(self)
     return _table[self._geometry.keys](self)
 
-lgamma__op = define('lgamma_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.lgamma_', Autograd='_generated.autograd_kernels.lgamma_')
+lgamma__op = define('lgamma_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.lgamma_', CUDA='_generated.variants.lgamma_', Autograd='_generated.autograd_kernels.lgamma_')
 def lgamma_(self, _table=lgamma__op.table):
     if hot.off:
         return lgamma__op(self)
     return _table[self._geometry.keys](self)
 
-lgamma_out_op = define('lgamma.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.lgamma_out', Autograd='autograd.manual.out_variant')
+lgamma_out_op = define('lgamma.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.lgamma_out', CUDA='_generated.variants.lgamma_out', Autograd='autograd.manual.out_variant')
 def lgamma_out(self, out, _table=lgamma_out_op.table):
     if hot.off:
         return lgamma_out_op(self, out)
@@ -8455,6 +8479,12 @@ def binomial_out(count, prob, generator, out, _table=binomial_out_op.table):
     if hot.off:
         return binomial_out_op(count, prob, generator, out)
     return _table[count._geometry.keys | prob._geometry.keys | out._geometry.keys](count, prob, generator, out)
+
+normal_functional_op = define('normal_functional(Tensor self, float mean=0.0, float std=1.0, *, Generator? generator=None) -> Tensor', CompositeExplicitAutograd='random.uniform_normal.normal_functional', Autograd='_generated.autograd_kernels.normal_functional')
+def normal_functional(self, mean, std, generator, _table=normal_functional_op.table):
+    if hot.off:
+        return normal_functional_op(self, mean, std, generator)
+    return _table[self._geometry.keys](self, mean, std, generator)
 
 sum_op = define('sum(Tensor self, *, ScalarType? dtype=None) -> Tensor', CPU='reductions.sum', CUDA='cuda.reductions.sum', Autograd='_generated.autograd_kernels.sum')
 def sum(self, dtype, _table=sum_op.table):
@@ -8941,6 +8971,30 @@ def sum_to_size(self, size, _table=sum_to_size_op.table):
     if hot.off:
         return sum_to_size_op(self, size)
     return _table[self._geometry.keys](self, size)
+
+segment_reduce_op = define('segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor', CPU='segments.segment_reduce', Autograd='_generated.autograd_kernels.segment_reduce')
+def segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe, initial, _table=segment_reduce_op.table):
+    if hot.off:
+        return segment_reduce_op(data, reduce, lengths, indices, offsets, axis, unsafe, initial)
+    return _table[data._geometry.keys | (0 if lengths is None else lengths._geometry.keys) | (0 if indices is None else indices._geometry.keys) | (0 if offsets is None else offsets._geometry.keys)](data, reduce, lengths, indices, offsets, axis, unsafe, initial)
+
+segment_reduce_out_op = define('segment_reduce.out(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.segment_reduce_out', Autograd='autograd.manual.out_variant')
+def segment_reduce_out(data, reduce, lengths, indices, offsets, axis, unsafe, initial, out, _table=segment_reduce_out_op.table):
+    if hot.off:
+        return segment_reduce_out_op(data, reduce, lengths, indices, offsets, axis, unsafe, initial, out)
+    return _table[data._geometry.keys | (0 if lengths is None else lengths._geometry.keys) | (0 if indices is None else indices._geometry.keys) | (0 if offsets is None else offsets._geometry.keys) | out._geometry.keys](data, reduce, lengths, indices, offsets, axis, unsafe, initial, out)
+
+_segment_reduce_backward_op = define('_segment_reduce_backward(Tensor grad, Tensor output, Tensor data, str reduce, *, Tensor? lengths=None, Tensor? offsets=None, int axis=0, Scalar? initial=None) -> Tensor', CPU='segments._segment_reduce_backward', Autograd='_generated.autograd_kernels._segment_reduce_backward')
+def _segment_reduce_backward(grad, output, data, reduce, lengths, offsets, axis, initial, _table=_segment_reduce_backward_op.table):
+    if hot.off:
+        return _segment_reduce_backward_op(grad, output, data, reduce, lengths, offsets, axis, initial)
+    return _table[grad._geometry.keys | output._geometry.keys | data._geometry.keys | (0 if lengths is None else lengths._geometry.keys) | (0 if offsets is None else offsets._geometry.keys)](grad, output, data, reduce, lengths, offsets, axis, initial)
+
+_segment_reduce_backward_out_op = define('_segment_reduce_backward.out(Tensor grad, Tensor output, Tensor data, str reduce, *, Tensor? lengths=None, Tensor? offsets=None, int axis=0, Scalar? initial=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants._segment_reduce_backward_out', Autograd='autograd.manual.out_variant')
+def _segment_reduce_backward_out(grad, output, data, reduce, lengths, offsets, axis, initial, out, _table=_segment_reduce_backward_out_op.table):
+    if hot.off:
+        return _segment_reduce_backward_out_op(grad, output, data, reduce, lengths, offsets, axis, initial, out)
+    return _table[grad._geometry.keys | output._geometry.keys | data._geometry.keys | (0 if lengths is None else lengths._geometry.keys) | (0 if offsets is None else offsets._geometry.keys) | out._geometry.keys](grad, output, data, reduce, lengths, offsets, axis, initial, out)
 
 cumsum_op = define('cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor', CPU='scans.cumsum', CUDA='cuda.scans.cumsum', Autograd='_generated.autograd_kernels.cumsum')
 def cumsum(self, dim, dtype, _table=cumsum_op.table):
@@ -11149,3 +11203,21 @@ def is_nonzero(self, _table=is_nonzero_op.table):
     if hot.off:
         return is_nonzero_op(self)
     return _table[self._geometry.keys](self)
+
+copy_op = define('copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor', CompositeExplicitAutograd='copying.copy', Autograd='_generated.autograd_kernels.copy')
+def copy(self, src, non_blocking, _table=copy_op.table):
+    if hot.off:
+        return copy_op(self, src, non_blocking)
+    return _table[self._geometry.keys | src._geometry.keys](self, src, non_blocking)
+
+copy_out_op = define('copy.out(Tensor self, Tensor src, bool non_blocking=False, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.copy_out', Autograd='autograd.manual.out_variant')
+def copy_out(self, src, non_blocking, out, _table=copy_out_op.table):
+    if hot.off:
+        return copy_out_op(self, src, non_blocking, out)
+    return _table[self._geometry.keys | src._geometry.keys | out._geometry.keys](self, src, non_blocking, out)
+
+to_dense_op = define('to_dense(Tensor self, ScalarType? dtype=None, *, bool? masked_grad=None) -> Tensor', CompositeImplicitAutograd='copying.to_dense')
+def to_dense(self, dtype, masked_grad, _table=to_dense_op.table):
+    if hot.off:
+        return to_dense_op(self, dtype, masked_grad)
+    return _table[self._geometry.keys](self, dtype, masked_grad)

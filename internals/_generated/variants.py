@@ -14,6 +14,7 @@ from internals.aten.native import border_padding
 from internals.aten.native import clamping
 from internals.aten.native import comparison
 from internals.aten.native import complex
+from internals.aten.native import copying
 from internals.aten.native import diagonals
 from internals.aten.native import distances
 from internals.aten.native import extrema
@@ -72,6 +73,7 @@ from internals.aten.native import scans
 from internals.aten.native import scatter_gather
 from internals.aten.native import scatter_reduce
 from internals.aten.native import searching
+from internals.aten.native import segments
 from internals.aten.native import shape
 from internals.aten.native import softmax
 from internals.aten.native import sorting
@@ -1739,6 +1741,12 @@ def count_nonzero_dim_IntList_out(self, dim, out):
 def count_nonzero_out(self, dim, out):
     return write_exact_out(out, reductions.count_nonzero(self, dim))
 
+def segment_reduce_out(data, reduce, lengths, indices, offsets, axis, unsafe, initial, out):
+    return write_exact_out(out, segments.segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe, initial))
+
+def _segment_reduce_backward_out(grad, output, data, reduce, lengths, offsets, axis, initial, out):
+    return write_exact_out(out, segments._segment_reduce_backward(grad, output, data, reduce, lengths, offsets, axis, initial))
+
 def cumsum_(self, dim, dtype):
     return scans.cumsum(self, dim, dtype, out=self)
 
@@ -2143,3 +2151,6 @@ def detach_copy(self):
 
 def detach_copy_out(self, out):
     return write_exact_out(out, detach_copy(self))
+
+def copy_out(self, src, non_blocking, out):
+    return write_exact_out(out, copying.copy(self, src, non_blocking))

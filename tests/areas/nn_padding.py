@@ -49,6 +49,14 @@ RECIPES: dict[str, Recipe] = {
     **dict.fromkeys(["rrelu_with_noise", "rrelu_with_noise_backward"], noisy),
 }
 
+KNOWN = [
+    ("rrelu_with_noise_?", lambda v: v["noise"].layout != "plain", "PyTorch writes the noise as if it lay in one run of memory"),
+]
+
+UNSUITABLE = [
+    ("rrelu_with_noise_backward", lambda v: v["noise"].values.dtype.kind == "c", "of real numbers: forward refuses others"),
+]
+
 NOT_CALLED = {"rrelu_with_noise.out": "PyTorch writes to an `out` that it has not resized, and crashes"}
 
 CONSTANT = [("rrelu_with_noise_?|rrelu_with_noise_backward", "noise")]
@@ -61,6 +69,13 @@ GRADIENTS_KNOWN = [
         lambda v: not v["grad_output"].values.size,
         "PyTorch does not look at the dtype when there is nothing to compute",
     ),
+    (r"(reflection|replication)_pad\dd", lambda v: nothing_left(v), "PyTorch's gradient is memory that nobody wrote to"),
 ]
 
 OTHER_NODES = {"_pad_circular|_pad_enum": "PyTorch writes the circle piece by piece into an empty tensor, in place"}
+
+
+def nothing_left(v: dict[str, Any]) -> bool:
+    """Whether negative amounts cut a whole dimension off."""
+    amounts, sizes = v["padding"], v["self"].values.shape[::-1]
+    return any(k + sum(amounts[2 * i : 2 * i + 2]) == 0 for i, k in enumerate(sizes))

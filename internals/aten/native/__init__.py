@@ -18,6 +18,7 @@ Reductions and statistics
     histograms, histogram_bins, covariance          histc, histogram, bincount; their edges; cov, corrcoef
     scans, running_extrema                          cumsum, cumprod, logcumsumexp; cummax, cummin
     differences, integrals                          diff, gradient; trapezoid
+    segments                                        segment_reduce
     distances, renorm                               cdist, pdist, dist; renorm
     reduction_tools                                 what reductions share
 
@@ -46,11 +47,11 @@ Neural networks
     convolution, convolution_backward, convolution_checks, conv_tbc, windows
     pooling, pooling_1d, pooling_3d, pooling_backward, adaptive_max_pooling, fractional_pooling, unpooling
     upsampling, resampling, resampling_any          interpolate: the operators, and the loops for them
-    grid_sampler, grid_taps, shuffling              sampling at points; pixel_shuffle, channel_shuffle
     resampling_bytes                                the same for images of bytes, in integers
+    grid_sampler, grid_taps, shuffling              sampling at points; pixel_shuffle, channel_shuffle
     normalization, normalization_composed, normalization_backward
     softmax, dropout, bilinear, embedding, embedding_bag, embedding_bag_backward
-    recurrent, packing, attention, native_attention LSTM, GRU; sequences without padding; attention, and all of a layer
+    recurrent, packing, attention, native_attention LSTM, GRU; sequences with and without padding; attention, and all of a layer
     losses, losses_backward, nll_loss, ctc_loss     mse_loss, huber_loss; cross_entropy; sequences without alignment
     margin_losses, multi_margin_losses
 

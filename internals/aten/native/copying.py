@@ -137,6 +137,16 @@ def contiguous(self: TensorImpl, memory_format: Any = contiguous_format) -> Any:
     return self if self.is_contiguous(memory_format) else ops.clone(self, memory_format)
 
 
+def copy(self: Any, src: Any, non_blocking: bool = False) -> Any:
+    """What `self` would be after `self.copy_(src)`."""
+    return ops.clone(self.detach(), None).copy_(src.detach(), non_blocking)
+
+
+def to_dense(self: Any, dtype: Any = None, masked_grad: bool | None = None) -> Any:
+    """The tensor itself, which is dense already, in another dtype if one is given."""
+    return self if dtype is None else self.to(dtype)
+
+
 def fill_Scalar(self: TensorImpl, value: Any) -> Any:
     """A new tensor like `self` with `value` everywhere."""
     return ops.fill__Scalar(ops.empty_like(self, None, None, None, None, None), value)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from internals.aten.dtype_checks import not_implemented
 from internals.aten.set_output import set_output
 from internals.core import dtype as dt
 from internals.core.dtype import COMPLEX, SCALAR_TYPE_NAME, dtype
@@ -35,6 +36,19 @@ def linalg_vector_norm(
 ) -> Any:
     """The norm of order `ord` over `dim`; None means all. What `internals.norm` calls."""
     return _norm(self, ord, dim, keepdim, dtype, out)
+
+
+def linalg__powsum(self: Any, ord: Any, dim: Sequence[int] | None, keepdim: bool, dtype: dtype | None) -> Any:
+    """Σ|x|^ord over `dim`: what a norm takes the root of. Raises NotImplementedError for integers, without `dtype`."""
+    if isinstance(ord, complex):
+        raise RuntimeError("value cannot be converted to type double without overflow")
+    kind = dtype or self.dtype
+    if not is_floating(kind):
+        raise not_implemented("powsum_cpu", kind)
+    dims = reduced_dims(self, dim)
+    with np.errstate(all="ignore"):
+        powers = np.abs(array(self)).astype(np.float64) ** float(ord)
+        return store(self, total(powers, dims), dims, keepdim, kind.to_real())
 
 
 def norm_Scalar(self: Any, p: Any = 2) -> Any:

@@ -1,4 +1,4 @@
-"""Sequences of different lengths without their padding (`aten/src/ATen/native/PackedSequence.cpp`).
+"""Sequences of different lengths, with padding and without (`aten/src/ATen/native/PackedSequence.cpp`).
 
 A packed batch holds the first steps of all sequences, then the second steps of those that have one, and so on: longer sequences
 come first, so those that take part in a step are always the first `batch_sizes[t]`.
@@ -16,6 +16,23 @@ import numpy as np
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.tensor_impl import array, empty_contiguous, from_array
+
+
+def pad_sequence(sequences: Sequence[Any], batch_first: bool, padding_value: float, padding_side: str) -> Any:
+    """N sequences (L_i, *) as (max L, N, *), or (N, max L, *) if `batch_first`, of the dtype of the first."""
+    if not sequences:
+        raise RuntimeError("received an empty list of sequences")
+    if padding_side not in ("left", "right"):
+        raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
+    longest = max(sequence.shape[0] for sequence in sequences)
+    count, rest = len(sequences), sequences[0].shape[1:]
+    sizes = (count, longest, *rest) if batch_first else (longest, count, *rest)
+    padded = sequences[0].new_full(sizes, padding_value)
+    for i, sequence in enumerate(sequences):
+        length = sequence.shape[0]
+        start = longest - length if padding_side == "left" else 0
+        padded.select(0 if batch_first else 1, i).narrow(0, start, length).copy_(sequence)
+    return padded
 
 
 def _pack_padded_sequence(input: Any, lengths: Any, batch_first: bool) -> tuple[Any, Any]:

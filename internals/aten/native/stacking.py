@@ -1,5 +1,8 @@
 """Putting tensors beside, below and behind each other: `hstack`, `vstack`, `dstack`, `column_stack` (`TensorShape.cpp`).
 
+`flatten_dense_tensors` puts tensors of any sizes into one long one, `unflatten_dense_tensors` finds them in it again: how many
+small gradients become one message (`torch/csrc/utils/tensor_flatten.h`).
+
 What has too few dimensions is given more (`atleast_2d`), then `cat` does the work, and its rules are theirs: dtypes are promoted,
 and where the result goes is `cat`'s business too.
 
@@ -12,6 +15,22 @@ from collections.abc import Sequence
 from typing import Any
 
 from internals._generated import ops
+
+
+def flatten_dense_tensors(tensors: Sequence[Any]) -> Any:
+    """All elements of all tensors, one after the other; of one tensor perhaps a view. Raises ValueError for an empty list."""
+    flat = [t.contiguous().view([-1]) for t in tensors]
+    return flat[0] if len(flat) == 1 else ops.cat(flat, 0)
+
+
+def unflatten_dense_tensors(flat: Any, tensors: Sequence[Any]) -> list[Any]:
+    """The pieces of `flat` with the sizes of `tensors`: views, but where there is nothing to see."""
+    pieces, start = [], 0
+    for t in tensors:
+        n = t.numel()
+        pieces.append(flat.narrow(0, start, n).view(t.shape) if n else flat.new_empty(t.shape))
+        start += n
+    return pieces
 
 
 def hstack(tensors: Sequence[Any], out: Any = None) -> Any:

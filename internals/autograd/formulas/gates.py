@@ -1,10 +1,9 @@
-"""Second derivatives of piecewise activations and gates (`torch/csrc/autograd/FunctionsManual.cpp`).
+"""Derivatives around piecewise activations and gates (`torch/csrc/autograd/FunctionsManual.cpp`).
 
-As in `activations.py`: the gradients of operators like `hardswish_backward` with respect to their arguments, of `grad`, the
-gradient that the second backward pass brings. They are made of differentiable operators, so every further one follows.
+The second derivatives of `hardswish` and `glu`, as in `activations.py`. And the first ones of `mish` and `logit`, made of
+operators: `mish_backward` and `logit_backward` have no derivative, so they serve only where the backward pass is not recorded.
 
-How the real one differs: `mish_backward` and `logit_backward` have no derivative there. Under a recorded backward pass PyTorch
-computes the first gradient of these two with plain operators. `hardsigmoid_backward` has none at all.
+How the real one differs: `hardsigmoid_backward` has no derivative there, so hardsigmoid no second one.
 """
 
 from __future__ import annotations
@@ -20,18 +19,17 @@ def hardswish_double_backward(grad: Any, self: Any) -> Any:
     return internals.where((self > -3) & (self < 3), grad / 3, 0.0)
 
 
-def mish_double_backward(grad: Any, self: Any) -> Any:
-    """grad * mish''(self)."""
-    t, s = internals.nn.functional.softplus(self).tanh(), self.sigmoid()
-    return grad * s * (1 - t * t) * (2 + self * (1 - s) - 2 * self * s * t)
+def infinitely_differentiable_mish_backward(grad: Any, self: Any) -> Any:
+    """grad * mish'(self): what the operator mish_backward computes, of operators that have derivatives."""
+    t = internals.nn.functional.softplus(self).tanh()
+    return grad * (t + self * self.sigmoid() * (1 - t * t))
 
 
-def logit_double_backward(grad: Any, self: Any, eps: float | None) -> Any:
-    """grad * (2x - 1) / (x (1 - x))²; beyond the bounds what logit_backward gives there: 0, or NaN without bounds."""
+def infinitely_differentiable_logit_backward(grad: Any, self: Any, eps: float | None) -> Any:
+    """grad / (x (1 - x)) between the bounds; beyond them 0, or NaN if there are none but 0 and 1."""
     low, beyond = (0.0, math.nan) if eps is None or eps < 0 else (eps, 0.0)
     outside = (self < low).logical_or(self > 1 - low)
-    product = self * (1 - self)
-    return internals.where(outside, beyond, grad * (2 * self - 1) / (product * product))
+    return internals.where(outside, beyond, grad / (self * (1 - self)))
 
 
 def glu_double_backward_grad_output(grad: Any, self: Any, dim: int) -> Any:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import internals
 from internals import Tensor, arange
 from internals._generated import functions as F
+from internals._generated import nn_functions as nn
 
 
 def pad_sequence(
@@ -38,17 +39,7 @@ def pad_sequence(
             raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(sequence).__name__}")
     if not sequences:
         raise RuntimeError("received an empty list of sequences")
-    if padding_side not in ("left", "right"):
-        raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
-    longest = max(sequence.size(0) for sequence in sequences)
-    count, rest = len(sequences), sequences[0].shape[1:]
-    sizes = (count, longest, *rest) if batch_first else (longest, count, *rest)
-    padded = sequences[0].new_full(sizes, padding_value)
-    for i, sequence in enumerate(sequences):
-        length = sequence.size(0)
-        start = longest - length if padding_side == "left" else 0
-        padded.select(0 if batch_first else 1, i).narrow(0, start, length).copy_(sequence)
-    return padded
+    return nn.pad_sequence(sequences, batch_first, float(padding_value), padding_side)
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:

@@ -43,6 +43,11 @@ def normal_(self: TensorImpl, mean: float, std: float, generator: Generator | No
     return store(self, lambda n: draw.normal_serial(g, n) * std + mean)
 
 
+def normal_functional(self: TensorImpl, mean: float, std: float, generator: Generator | None) -> Any:
+    """What `self` would be after `self.normal_(mean, std)`."""
+    return ops.normal_(ops.clone(ops.detach(self), None), mean, std, generator)
+
+
 def normal_Tensor_float(mean: TensorImpl, std: float, generator: Generator | None) -> Any:
     """Normal numbers with a mean for each element."""
     return _shifted(fill(normal_, empty_contiguous(mean.shape, mean.dtype, mean.device), 0.0, std, generator), mean)

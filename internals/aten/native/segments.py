@@ -1,0 +1,142 @@
+"""One result for each segment of a dimension (`aten/src/ATen/native/SegmentReduce.cpp`).
+
+Segments lie one behind the other, and `lengths` says how long each is, or `offsets` where each begins and the last one ends. Both
+may have leading dimensions, those of `data` before `axis`: then every row is cut in its own way.
+
+How the real one differs: `unsafe=True` leaves out all checks; lengths that do not fit then read other memory. Here they are
+looked at in any case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf, nan, prod
+from typing import Any
+
+import numpy as np
+
+from internals.aten.dtype_checks import not_implemented
+from internals.core import dtype as dt
+from internals.core.geometry import wrap_dim
+from internals.core.tensor_impl import array, empty_contiguous
+
+_REDUCE = {"sum": np.add, "mean": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
+_IDENTITY = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -inf, "min": inf}
+_NAMES = {"amax": "max", "amin": "min"}
+
+
+def segment_reduce(
+    data: Any, reduce: str, lengths: Any, indices: Any, offsets: Any, axis: int, unsafe: bool, initial: Any
+) -> Any:
+    """The "sum", "mean", "prod", "max" or "min" of each segment along `axis`, beginning with `initial`.
+
+    A segment without elements gives `initial`, or what the reduction begins with; the mean of nothing is NaN.
+    Raises RuntimeError for another reduction, without `lengths` and `offsets`, and where these do not fit.
+    """
+    axis = wrap_dim(axis, data.dim())
+    reduce = _known(reduce)
+    if indices is not None:
+        raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
+    bounds = _bounds(data, lengths, offsets, axis, unsafe)
+    if not data.dtype.is_floating_point:
+        raise not_implemented("_segment_reduce_cpu", data.dtype)
+    start = _IDENTITY[reduce] if initial is None else initial
+    rows, inner = bounds.shape[0], prod(data.shape[axis + 1 :])
+    result = np.empty((rows, bounds.shape[1] - 1, inner), _wide(data))
+    x = array(data).reshape(rows, -1, inner) if data.numel() else np.empty((rows, data.shape[axis], inner), result.dtype)
+    with np.errstate(all="ignore"):
+        for row, segment, first, last in _segments(bounds):
+            value = _REDUCE[reduce].reduce(x[row, first:last].astype(result.dtype), axis=0, initial=start)
+            if reduce == "mean":
+                value = value / (last - first) if last > first else value + (nan if initial is None else 0)
+            result[row, segment] = value
+        out = empty_contiguous([*data.shape[:axis], bounds.shape[1] - 1, *data.shape[axis + 1 :]], data.dtype)
+        array(out)[...] = result.reshape(out.shape)
+    return out
+
+
+def _segment_reduce_backward(
+    grad: Any, output: Any, data: Any, reduce: str, lengths: Any, offsets: Any, axis: int, initial: Any
+) -> Any:
+    """Each segment's gradient at its elements: in parts for a mean, and shared by all that are the largest or smallest."""
+    axis = wrap_dim(axis, data.dim())
+    reduce = _known(reduce)
+    bounds = _bounds(data, lengths, offsets, axis, unsafe=True)
+    if not data.dtype.is_floating_point:
+        raise not_implemented("_segment_reduce_cpu", data.dtype)
+    wide, inner = _wide(data), prod(data.shape[axis + 1 :])
+    rows, count = bounds.shape[0], bounds.shape[1] - 1
+    x = array(data).reshape(rows, data.shape[axis], inner).astype(wide)
+    g, y = (array(t).reshape(rows, count, inner).astype(wide) for t in (grad, output))
+    dx = np.zeros_like(x)
+    with np.errstate(all="ignore"):
+        for row, segment, first, last in _segments(bounds):
+            if last > first:
+                part = x[row, first:last]
+                dx[row, first:last] = g[row, segment] * _share(reduce, part, y[row, segment], initial)
+        out = empty_contiguous(data.shape, data.dtype)
+        array(out)[...] = dx.reshape(out.shape)
+    return out
+
+
+def _share(reduce: str, x: Any, y: Any, initial: Any) -> Any:
+    """The derivative of `y`, what a segment's elements `x` were reduced to, with respect to each of them."""
+    if reduce == "sum":
+        return np.ones_like(x)
+    if reduce == "mean":
+        return np.full_like(x, 1 / len(x))
+    if reduce == "prod":
+        ones = np.ones_like(x[:1])
+        before = np.cumprod(np.concatenate([ones, x[:-1]]), axis=0)
+        after = np.cumprod(np.concatenate([ones, x[:0:-1]]), axis=0)[::-1]
+        return before * after * (1.0 if initial is None else x.dtype.type(initial))
+    chosen = (x == y) | (np.isnan(x) & np.isnan(y))
+    return chosen / np.maximum(chosen.sum(0), 1)
+
+
+def _known(reduce: str) -> str:
+    reduce = _NAMES.get(reduce, reduce)
+    if reduce not in _REDUCE:
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    return reduce
+
+
+def _segments(bounds: Any) -> Iterator[tuple[int, int, int, int]]:
+    """The number of the row and of the segment, where it begins and where it ends."""
+    for row, segment in np.ndindex(bounds.shape[0], bounds.shape[1] - 1):
+        yield row, segment, int(bounds[row, segment]), int(bounds[row, segment + 1])
+
+
+def _bounds(data: Any, lengths: Any, offsets: Any, axis: int, unsafe: bool) -> Any:
+    """Where segments begin and end: a row for each row of `data` along `axis`."""
+    if lengths is None and offsets is None:
+        raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
+    name, given = ("lengths", lengths) if offsets is None else ("offsets", offsets)
+    if data.dim() < given.dim():
+        raise RuntimeError(f"Expected data.dim() >= {name}_value.dim() to be true, but got false.")
+    if axis != given.dim() - 1:
+        raise RuntimeError(f"segment_reduce(): Expected axis to be the last dimension of {name} but got {axis}.")
+    if given.dtype not in (dt.int32, dt.int64):
+        raise not_implemented(f"_segment_reduce_{name}_cpu_kernel1", given.dtype)
+    values, rows = array(given).astype(np.int64), prod(data.shape[:axis])
+    if tuple(given.shape[:axis]) != tuple(data.shape[:axis]):
+        raise RuntimeError(f"segment_reduce(): {name} of {list(given.shape)} do not go with data of {list(data.shape)}")
+    values = values.reshape(rows, given.shape[axis])
+    size = data.shape[axis]
+    if name == "lengths":
+        if (values < 0).any():
+            raise RuntimeError("lengths contains negative value!")
+        values = np.concatenate([np.zeros((rows, 1), np.int64), values.cumsum(1)], axis=1)
+        if not unsafe and (values[:, -1] != size).any():
+            raise RuntimeError(
+                "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when !unsafe."
+            )
+    if (np.diff(values) < 0).any():
+        raise RuntimeError("Expected segment_length >= 0 to be true, but got false.")
+    if values.size and (values.min() < 0 or values.max() > size):
+        raise RuntimeError(f"segment_reduce(): a segment reaches beyond the {size} elements along axis {axis}")
+    return values
+
+
+def _wide(t: Any) -> Any:
+    return np.float32 if t.dtype is dt.float16 else t.dtype.np
