@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
+import internals
 from tests.nn_support import error_of
+from tests.support import oracle
 
 
 def with_gradients(T: Any, *grads: Any) -> list[Any]:
@@ -57,6 +60,44 @@ def test_weight_norm(T: Any, dim: int | None) -> None:
     T.nn.utils.remove_weight_norm(layer)
     assert T.allclose(layer(x), doubled) and sorted(layer.state_dict()) == ["bias", "weight"]
     assert "not found" in error_of(lambda: T.nn.utils.remove_weight_norm(layer))
+
+
+@pytest.mark.parametrize("layer", ["Linear(3, 2)", "Conv2d(2, 3, 2)", "ConvTranspose1d(2, 3, 2)"])
+def test_spectral_norm(T: Any, layer: str) -> None:
+    norm, remove = T.nn.utils.spectral_norm, T.nn.utils.remove_spectral_norm
+    layer = eval(f"T.nn.{layer}")
+    original = layer.weight
+    assert norm(layer, n_power_iterations=30) is layer and layer.weight_orig is original
+    assert list(layer.state_dict()) == ["bias", "weight_orig", "weight_u", "weight_v"]
+    assert layer.state_dict()._metadata[""]["spectral_norm"] == {"weight.version": 1}
+    rows = original.transpose(0, 1) if "Transpose" in str(layer) else original
+    largest = T.linalg.svdvals(rows.detach().reshape(rows.size(0), -1))[0]
+    x = T.arange(36.0).sin().reshape({2: (12, 3), 3: (1, 2, 18), 4: (1, 2, 6, 3)}[original.dim()])
+    layer(x).sum().backward()
+    assert T.allclose(layer.weight * largest, original, atol=1e-3) and layer.weight.requires_grad
+    along = (original.grad * original).sum()  # a weight that is divided by its length does not grow longer
+    assert abs(along.item()) < 1e-3
+    layer.eval()
+    before = layer.weight_u.clone()
+    y = layer(x)
+    assert T.equal(layer.weight_u, before) and "Cannot register two" in error_of(lambda: norm(layer))
+    assert remove(layer) is layer and T.allclose(layer(x), y) and list(layer.state_dict()) == ["bias", "weight"]
+    assert "not found" in error_of(lambda: remove(layer)) and "positive" in error_of(lambda: norm(layer, "bias", 0))
+    assert "is None" in error_of(lambda: norm(T.nn.Linear(3, 2, bias=False), "bias"))
+
+
+def test_spectral_norm_beside_pytorch() -> None:
+    torch = oracle()
+    weights = []
+    for library in (internals, torch):
+        library.manual_seed(0)
+        layer = library.nn.utils.spectral_norm(library.nn.Conv2d(2, 3, 2))
+        optimizer = library.optim.SGD(layer.parameters(), lr=0.1)
+        for _ in range(3):
+            layer(library.arange(18.0).cos().reshape(1, 2, 3, 3)).square().sum().backward()
+            optimizer.step()
+        weights.append([layer.weight_orig.tolist(), layer.weight_u.tolist(), layer.weight.tolist()])
+    assert all(np.allclose(a, b, rtol=1e-4) for a, b in zip(*weights))
 
 
 def test_skip_init(T: Any) -> None:
