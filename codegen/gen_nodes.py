@@ -42,6 +42,7 @@ def _node(d: Derivative) -> str:
         _nothing_arrived(d),
         _one_gradient(d, d.formulas[0]) if len(d.names) == 1 else _several_gradients(d),
         _release(d) if tensors else "",
+        _number_name(d) if takes_number(d) else "",
     ]
     return "".join(out)
 
@@ -93,13 +94,17 @@ def _release(d: Derivative) -> str:
 
 
 def _number_methods(d: Derivative) -> str:
-    """A node that keeps a number bears the name of the one that keeps a tensor, and lets go of the number as that does."""
-    name = f'    def name(node):\n        return "{d.node[:-1]}{int(d.node[-1]) - 1}"\n\n'
+    """A node that keeps a number lets go of it as one that keeps a tensor does."""
     if not _keeps_number(d):
-        return name
+        return ""
     release = "    def release_variables(node):\n        node._saved_other = None\n\n"
     released = "    @property\n    def released(node):\n        return node._saved_other is None\n\n"
-    return f"    saves = True\n\n{name}{release}{released}"
+    return f"    saves = True\n\n{release}{released}"
+
+
+def _number_name(d: Derivative) -> str:
+    """What takes a number bears the name of what takes a tensor: programs that draw graphs ask the class for it."""
+    return f'\n\n{d.node}.__name__ = "{d.node[:-1]}{int(d.node[-1]) - 1}"\n'
 
 
 def _keeps_number(d: Derivative) -> bool:

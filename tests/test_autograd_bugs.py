@@ -92,3 +92,11 @@ def test_what_was_overwritten_has_no_gradient_even_if_infinity_arrives(T: Any) -
     y.eq_(T.ones(2))
     y.backward(T.tensor([float("inf"), 1.0]))
     assert x.grad.tolist() == [0.0, 0.0]
+
+
+def test_the_class_of_a_node_bears_its_name() -> None:
+    """Programs that draw graphs ask for `type(node).__name__`: a number is no other operation than a tensor there."""
+    x = internals.ones(2, requires_grad=True)
+    for y in (x + 1, x - 1, x * 2, x / 2, x.t(), x[0], (x * x).sum()):
+        assert type(y.grad_fn).__name__ == y.grad_fn.name()
+    assert type((x * 2).grad_fn).__name__ == "MulBackward0"
