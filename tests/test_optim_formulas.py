@@ -50,7 +50,7 @@ def test_adamw_shrinks_what_has_no_gradient_and_adam_does_not() -> None:
 @pytest.mark.parametrize("name", KINDS)
 def test_every_optimizer_finds_the_bottom_of_a_bowl(name: str) -> None:
     p = T.tensor([3.0, -2.0], dtype=T.float64)
-    optimizer = getattr(T.optim, name)([p], lr={"Adagrad": 1.0}.get(name, 0.05))
+    optimizer = getattr(T.optim, name)([p], lr={"Adagrad": 1.0, "Adadelta": 10.0}.get(name, 0.05))
     start = (p * p).sum().item()
     for _ in range(200):
         p.grad = 2 * p
@@ -84,7 +84,8 @@ def test_a_state_dict_continues_where_it_was(name: str) -> None:
         set_gradients(T, params, 2)
         o.step()
     for p, q in zip(ours, copied):
-        assert p.tolist() == q.tolist()
+        rounded = name == "NAdam"  # whose product was a float32, and is as exact as the parameters once it was loaded
+        assert T.allclose(p, q, rtol=1e-6) if rounded else T.equal(p, q)
 
 
 def test_loading_casts_to_the_dtype_of_the_parameter_but_not_the_count() -> None:

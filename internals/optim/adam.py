@@ -19,6 +19,7 @@ from internals import Tensor, maximum, tensor, zeros_like
 from internals.optim.optimizer import Optimizer, Params
 from internals.optim.options import (
     as_real,
+    check_beta_range,
     check_implementation,
     check_not_differentiable,
     check_not_negative,
@@ -115,9 +116,7 @@ class Adam(Optimizer):
 
 def check_betas(betas: tuple[Any, Any], no_tensors: bool | None) -> None:
     """Raises ValueError for what cannot be Adam's betas."""
-    for i, beta in enumerate(betas[:2]):
-        if not 0.0 <= beta < 1.0:
-            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+    check_beta_range(betas)
     if not any(isinstance(betas[0], kind) and isinstance(betas[1], kind) for kind in (float, Tensor)):
         raise ValueError("betas must be either both floats or both Tensors")
     for i, beta in enumerate(betas[:2]):

@@ -30,6 +30,13 @@ def check_not_negative(**options: Any) -> None:
             raise ValueError(f"Invalid {name} value: {value}")
 
 
+def check_beta_range(betas: tuple[Any, Any]) -> None:
+    """Raises ValueError for a beta outside [0, 1)."""
+    for i, beta in enumerate(betas[:2]):
+        if not 0.0 <= beta < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+
+
 def check_implementation(foreach: bool | None, differentiable: bool, fused: bool | None) -> None:
     """Raises RuntimeError for implementations that exclude each other."""
     if fused and differentiable:

@@ -1,0 +1,83 @@
+"""Adadelta (`torch/optim/adadelta.py`): Zeiler, "Adadelta: an adaptive learning rate method", 2012.
+
+As in RMSprop the gradient is divided by the root of the average of its squares, and then multiplied by that of the steps that
+were taken: so a step is measured as parameters are, and no learning rate has to be chosen.
+
+How the real one differs: see `internals.optim.adam`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from internals import tensor, zeros_like
+from internals.optim.optimizer import Optimizer, Params
+from internals.optim.options import (
+    as_real,
+    check_not_differentiable,
+    check_not_negative,
+    check_rate,
+    number,
+    step_dtype,
+)  # fmt: skip
+
+
+class Adadelta(Optimizer):
+    """`p -= lr * sqrt(average(step ** 2) + eps) / sqrt(average(grad ** 2) + eps) * grad`, element by element.
+
+    Raises ValueError for negative options, and for `rho` outside [0, 1].
+    """
+
+    added_later = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
+    counts_steps = True
+
+    def __init__(
+        self,
+        params: Params,
+        lr: Any = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        capturable: bool = False,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_rate(lr)
+        if not 0.0 <= rho <= 1.0:
+            raise ValueError(f"Invalid rho value: {rho}")
+        check_not_negative(epsilon=eps, weight_decay=weight_decay)
+        defaults = {
+            "lr": lr,
+            "rho": rho,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "maximize": maximize,
+            "capturable": capturable,
+            "foreach": foreach,
+            "differentiable": differentiable,
+        }
+        check_not_differentiable("Adadelta", differentiable)
+        super().__init__(params, defaults)
+
+    def update(self, group: dict[str, Any]) -> None:
+        lr, rho, eps, weight_decay = number(group["lr"]), group["rho"], group["eps"], group["weight_decay"]
+        for p in group["params"]:
+            grad = p.grad
+            if grad is None:
+                continue
+            if group["maximize"]:
+                grad = -grad
+            state = self.state[p]
+            if not state:
+                state["step"] = tensor(0.0, dtype=step_dtype())
+                state["square_avg"], state["acc_delta"] = zeros_like(p), zeros_like(p)
+            state["step"].add_(1)
+            if weight_decay:
+                grad = grad.add(p, alpha=weight_decay)
+            p, grad, square_avg, acc_delta = as_real(p, grad, state["square_avg"], state["acc_delta"])
+            square_avg.mul_(rho).addcmul_(grad, grad, value=1 - rho)
+            step = acc_delta.add(eps).sqrt_().div_(square_avg.add(eps).sqrt_()).mul_(grad)
+            acc_delta.mul_(rho).addcmul_(step, step, value=1 - rho)
+            p.add_(step, alpha=-lr)

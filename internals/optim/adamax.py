@@ -1,0 +1,82 @@
+"""Adamax (`torch/optim/adamax.py`): Kingma and Ba, "Adam", 2015, section 7.1.
+
+Adam with another norm: instead of the root of an average of squares, the largest gradient so far, which is slowly forgotten.
+
+How the real one differs: see `internals.optim.adam`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from internals import maximum, tensor, zeros_like
+from internals.optim.optimizer import Optimizer, Params
+from internals.optim.options import (
+    as_real,
+    check_beta_range,
+    check_not_differentiable,
+    check_not_negative,
+    check_rate,
+    number,
+    step_dtype,
+)  # fmt: skip
+
+
+class Adamax(Optimizer):
+    """`p -= lr * average(grad) / largest(|grad|)`, element by element.
+
+    Raises ValueError for negative options, and for betas outside [0, 1).
+    """
+
+    added_later = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
+    counts_steps = True
+
+    def __init__(
+        self,
+        params: Params,
+        lr: Any = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
+        check_rate(lr)
+        check_not_negative(epsilon=eps)
+        check_beta_range(betas)
+        check_not_negative(weight_decay=weight_decay)
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "capturable": capturable,
+        }
+        check_not_differentiable("Adamax", differentiable)
+        super().__init__(params, defaults)
+
+    def update(self, group: dict[str, Any]) -> None:
+        lr, (beta1, beta2), weight_decay = number(group["lr"]), group["betas"], group["weight_decay"]
+        for p in group["params"]:
+            grad = p.grad
+            if grad is None:
+                continue
+            if group["maximize"]:
+                grad = -grad
+            state = self.state[p]
+            if not state:
+                state["step"] = tensor(0.0, dtype=step_dtype())
+                state["exp_avg"], state["exp_inf"] = zeros_like(p), zeros_like(p)
+            count = state["step"].add_(1).item()
+            if weight_decay:
+                grad = grad.add(p, alpha=weight_decay)
+            p, grad, exp_avg, exp_inf = as_real(p, grad, state["exp_avg"], state["exp_inf"])
+            exp_avg.lerp_(grad, 1 - beta1)
+            maximum(exp_inf.mul_(beta2), grad.abs().add_(group["eps"]), out=exp_inf)
+            p.addcdiv_(exp_avg, exp_inf, value=-(lr / (1 - beta1**count)))

@@ -1,0 +1,103 @@
+"""RAdam (`torch/optim/radam.py`): Liu et al., "On the variance of the adaptive learning rate and beyond", 2020.
+
+In Adam's first steps the average of squares is of few gradients and says little, so the steps are of random length. Here they are
+shortened by what the variance of that average ought to be, and while that is not known (about five steps) nothing is divided.
+
+How the real one differs: see `internals.optim.adam`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from internals import tensor, zeros_like
+from internals.optim.optimizer import Optimizer, Params
+from internals.optim.options import (
+    as_real,
+    check_beta_range,
+    check_not_differentiable,
+    check_not_negative,
+    check_rate,
+    number,
+    step_dtype,
+)  # fmt: skip
+
+
+class RAdam(Optimizer):
+    """Adam, rectified. Raises ValueError for negative options, and for betas outside [0, 1)."""
+
+    added_later = {
+        "foreach": None, "maximize": False, "differentiable": False, "decoupled_weight_decay": False, "capturable": False,
+    }  # fmt: skip
+    counts_steps = True
+
+    def __init__(
+        self,
+        params: Params,
+        lr: Any = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_rate(lr)
+        check_not_negative(epsilon=eps)
+        check_beta_range(betas)
+        check_not_negative(weight_decay=weight_decay)
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "maximize": maximize,
+            "foreach": foreach,
+            "capturable": capturable,
+            "decoupled_weight_decay": decoupled_weight_decay,
+            "differentiable": differentiable,
+        }
+        check_not_differentiable("RAdam", differentiable)
+        super().__init__(params, defaults)
+
+    def update(self, group: dict[str, Any]) -> None:
+        lr, (beta1, beta2), weight_decay = number(group["lr"]), group["betas"], group["weight_decay"]
+        for p in group["params"]:
+            grad = p.grad
+            if grad is None:
+                continue
+            if group["maximize"]:
+                grad = -grad
+            state = self.state[p]
+            if not state:
+                self._begin(state, p)
+            count = state["step"].add_(1).item()
+            if weight_decay and group["decoupled_weight_decay"]:
+                p.mul_(1 - lr * weight_decay)
+            elif weight_decay:
+                grad = grad.add(p, alpha=weight_decay)
+            p, grad, exp_avg, exp_avg_sq = as_real(p, grad, state["exp_avg"], state["exp_avg_sq"])
+            exp_avg.lerp_(grad, 1 - beta1)
+            exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+            step = exp_avg / (1 - beta1**count) * lr
+            shorter = _rectification(count, beta2)
+            if shorter is not None:
+                step = step * ((1 - beta2**count) ** 0.5 / exp_avg_sq.sqrt().add_(group["eps"])) * shorter
+            p.add_(step, alpha=-1.0)
+
+    def _begin(self, state: dict[str, Any], p: Any) -> None:
+        state["step"] = tensor(0.0, dtype=step_dtype())
+        state["exp_avg"] = zeros_like(p)
+        state["exp_avg_sq"] = zeros_like(p)
+
+
+def _rectification(count: float, beta2: float) -> float | None:
+    """By what a step is shortened; None while there is no saying. `length` is of how many gradients the average is made."""
+    longest = 2 / (1 - beta2) - 1
+    length = longest - 2 * count * beta2**count / (1 - beta2**count)
+    if length <= 5:
+        return None
+    return ((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)) ** 0.5

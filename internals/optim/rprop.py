@@ -1,0 +1,83 @@
+"""Rprop (`torch/optim/rprop.py`): Riedmiller and Braun, "RPROP", 1993.
+
+Only the sign of the gradient counts: every element has a step size of its own, which grows while the sign stays and shrinks when
+it changes. Then the element has jumped over a minimum, and stays where it is for one step.
+
+How the real one differs: see `internals.optim.adam`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from internals import full_like, ones_like, tensor, zeros_like
+from internals.optim.optimizer import Optimizer, Params
+from internals.optim.options import (
+    as_real,
+    check_not_differentiable,
+    check_rate,
+    number,
+    step_dtype,
+)  # fmt: skip
+
+
+class Rprop(Optimizer):
+    """`p -= step_size * sign(grad)`, element by element. Raises ValueError unless 0 < etas[0] < 1 < etas[1].
+
+    `etas` are the factors by which a step size shrinks and grows, `step_sizes` the smallest and the largest.
+    """
+
+    added_later = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
+    counts_steps = True
+
+    def __init__(
+        self,
+        params: Params,
+        lr: Any = 1e-2,
+        etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50),
+        *,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_rate(lr)
+        if not 0.0 < etas[0] < 1.0 < etas[1]:
+            raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
+        defaults = {
+            "lr": lr,
+            "etas": etas,
+            "step_sizes": step_sizes,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "capturable": capturable,
+        }
+        check_not_differentiable("Rprop", differentiable)
+        super().__init__(params, defaults)
+
+    def update(self, group: dict[str, Any]) -> None:
+        shrink, grow = group["etas"]
+        for p in group["params"]:
+            grad = p.grad
+            if grad is None:
+                continue
+            if group["maximize"]:
+                grad = -grad
+            state = self.state[p]
+            if not state:
+                self._begin(state, p, number(group["lr"]))
+            state["step"].add_(1)
+            p, grad, prev, step_size = as_real(p, grad, state["prev"], state["step_size"])
+            sign = grad.mul(prev).sign()
+            factor = ones_like(sign).masked_fill_(sign > 0, grow).masked_fill_(sign < 0, shrink)
+            step_size.mul_(factor).clamp_(*group["step_sizes"])
+            grad = grad.masked_fill(sign < 0, 0)
+            p.addcmul_(grad.sign(), step_size, value=-1)
+            prev.copy_(grad)
+
+    def _begin(self, state: dict[str, Any], p: Any, lr: float) -> None:
+        state["step"] = tensor(0.0, dtype=step_dtype())
+        state["prev"] = zeros_like(p)
+        state["step_size"] = full_like(p, complex(lr, lr) if p.is_complex() else lr)
