@@ -17,6 +17,7 @@ from codegen.gen_python import write_functions, write_methods
 from codegen.gen_short_cuts import write_short_cuts
 from codegen.gen_stubs import write_function_stubs, write_method_stubs
 from codegen.model import NAMESPACES, load
+from codegen.saved import is_missing
 
 TARGET = Path(__file__).parent.parent / "internals" / "_generated"
 
@@ -25,6 +26,11 @@ def generate() -> dict[str, str]:
     """The text of every generated file, by file name."""
     functions = load()
     derivatives = load_derivatives(functions)
+    if silent := [f.schema.full_name for f in functions if is_missing(f, derivatives)]:
+        raise ValueError(
+            f"{', '.join(silent)}: what is the gradient? Say it in internals/autograd/derivatives, or there that there is none: "
+            "output_differentiability: [False]"
+        )
     return {
         "__init__.py": '"""Written by `python -m codegen`; see codegen/__init__.py."""\n',
         "ops.py": write_ops(functions, derivatives),
@@ -47,7 +53,12 @@ def generate() -> dict[str, str]:
 
 def main(arguments: list[str]) -> int:
     stale = []
-    for name, text in generate().items():
+    try:
+        texts = generate()
+    except ValueError as error:
+        print(f"nothing was written. {error}", file=sys.stderr)
+        return 1
+    for name, text in texts.items():
         path = TARGET / name
         if path.exists() and path.read_text() == text:
             continue

@@ -95,7 +95,8 @@ def load(functions: list[NativeFunction], path: Path = FOLDER) -> dict[str, Deri
         for key, expression in entry.items():
             names = tuple(n.strip() for n in key.split(","))
             if not set(names) <= known:
-                raise ValueError(f"derivatives: {text}: no argument called {set(names) - known}")
+                hint = "; a formula for a result is PyTorch's forward mode, which is not here" if "result" in key else ""
+                raise ValueError(f"derivatives: {text}: no argument called {', '.join(sorted(set(names) - known))}{hint}")
             formulas.append(_formula(schema, names, str(expression)))
         entries[schema.full_name] = Derivative(schema, node_name(schema.name, index), tuple(formulas), flags)
     return entries
@@ -174,7 +175,10 @@ def _formula(schema: FunctionSchema, names: tuple[str, ...], expression: str) ->
     outputs = output_names(schema)
     tensors = [a.name for a in schema.arguments if a.type.base == "Tensor"] + outputs
     details = _Details(tensors)
-    tree = details.visit(ast.parse(expression.strip(), mode="eval"))
+    try:
+        tree = details.visit(ast.parse(expression.strip(), mode="eval"))
+    except SyntaxError as error:
+        raise ValueError(f"derivatives: {schema.full_name}: {expression!r} is no Python expression: {error.msg}") from None
     bound = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     mentioned = dict.fromkeys(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id not in bound)
     arguments = {a.name for a in schema.arguments}
@@ -200,4 +204,7 @@ def home(name: str, homes: dict[str, str], where: str) -> str | None:
         return homes[name]
     if hasattr(builtins, name):
         return None
-    raise ValueError(f"derivatives: {where}: nothing is called {name!r}")
+    raise ValueError(
+        f"derivatives: {where}: nothing is called {name!r}; a formula calls operators and the public functions of "
+        "internals/autograd/formulas"
+    )

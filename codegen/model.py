@@ -9,7 +9,8 @@
     same_as     another operator's name, instead of a kernel: `arccos` is `acos`, and its twins are the twins of that.
     python_module   where Python finds the function instead: nn, linalg, fft, special.
     dispatch    key: module.function under internals/aten/native; "cuda.module.function" lies under internals/cuda/native. Several
-                keys may share a kernel. A Composite key says that the kernel calls other ops.
+                keys may share a kernel: "CPU, CUDA" is for one that hands TensorIterator a loop. A Composite key says that the
+                kernel calls other ops: Implicit, and autograd sees those; Explicit, and it has a derivative, and so a node.
 
 `load()` gives every overload, the derived in-place and out= twins included; `grouped()` sorts them under the name that
 Python sees.
@@ -27,6 +28,7 @@ from typing import Any
 
 import yaml
 
+from internals.core.dispatch_key import DispatchKey
 from internals.core.schema import Argument, FunctionSchema, Return, Type, parse_schema
 
 FOLDER = Path(__file__).parent.parent / "internals" / "aten" / "native_functions"
@@ -86,10 +88,11 @@ def load(path: Path = FOLDER) -> list[NativeFunction]:
         unknown = set(entry) - KNOWN
         if unknown:
             raise ValueError(f"{entry.get('func')}: unknown keys {sorted(unknown)}; known are {sorted(KNOWN)}")
+        _check_words(entry)
         if ("dispatch" in entry) == ("same_as" in entry):
             raise ValueError(f"{entry.get('func')}: give it either `dispatch`, its kernels, or `same_as`, another operator")
         function = NativeFunction(
-            parse_schema(entry["func"]),
+            _parse(entry["func"]),
             tuple(v.strip() for v in entry.get("variants", "function").split(",")),
             {key: target for keys, target in entry.get("dispatch", {}).items() for key in keys.split(", ")},
             bool(entry.get("structured")),
@@ -110,10 +113,52 @@ def load(path: Path = FOLDER) -> list[NativeFunction]:
     return [resolve_alias(f, functions) if (f.base or f).same_as else f for f in functions]
 
 
+def _parse(text: str) -> FunctionSchema:
+    """The schema. Raises ValueError that names the entry."""
+    if "SymInt" in text:
+        raise ValueError(f"{text}: a SymInt of PyTorch's file is an int here: no size is ever unknown")
+    try:
+        return parse_schema(text)
+    except ValueError as error:
+        raise ValueError(f"{text}: {error}") from None
+
+
+def _check_words(entry: dict[str, Any]) -> None:
+    """Raises ValueError for a value that means nothing and would be passed over: a dispatch key that does not exist, say."""
+    given = {
+        "dispatch": [k for keys in entry.get("dispatch", {}) for k in keys.split(", ")],
+        "variants": [v.strip() for v in entry.get("variants", "function").split(",")],
+        "python_module": [entry.get("python_module", "")],
+    }
+    known = {
+        "dispatch": [k.name for k in DispatchKey],
+        "variants": ["function", "method", "none"],
+        "python_module": ["", "nn", *NAMESPACES],
+    }
+    for key, words in given.items():
+        for word in words:
+            if word not in known[key]:
+                raise ValueError(f"{entry['func']}: {key}: there is no {word!r}; known are {', '.join(filter(None, known[key]))}")
+    name = entry["func"].partition("(")[0].partition(".")[0]
+    for twin in filter(None, (n.strip() for n in entry.get("autogen", "").split(","))):
+        base, _, overload = twin.partition(".")
+        if " " in twin or not (base in (name + "_", name + "_copy") or (base == name and overload)):
+            raise ValueError(f"{entry['func']}: autogen: {twin!r} is no twin; write {name}_, {name}.out or both, with a comma")
+    for target in entry.get("dispatch", {}).values():
+        if "." not in target:
+            raise ValueError(f"{entry['func']}: dispatch: {target!r} names no kernel; write module.function")
+
+
 def read_entries(path: Path) -> list[dict[str, Any]]:
     """The entries of a YAML file, or of all YAML files in a folder, in the order of their names."""
     files = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
-    return [entry for file in files for entry in parse_yaml(file.read_text(encoding="utf-8")) or []]
+    entries: list[dict[str, Any]] = []
+    for file in files:
+        try:
+            entries += parse_yaml(file.read_text(encoding="utf-8")) or []
+        except yaml.YAMLError as error:
+            raise ValueError(f"{file.name} is no YAML: {error}") from None
+    return entries
 
 
 def parse_yaml(text: str) -> Any:

@@ -29,6 +29,12 @@ def derivative_of(f: NativeFunction, entries: dict[str, Derivative]) -> Derivati
     return own
 
 
+def is_missing(f: NativeFunction, entries: dict[str, Derivative]) -> bool:
+    """Whether nobody says what the gradient of this operator is. Composites are seen through, out= is not differentiated."""
+    seen_through = f.schema.is_out or f.is_composite or f.schema.name in MANUAL
+    return not seen_through and derivative_of(f, entries) is None
+
+
 def is_inplace_view(f: NativeFunction) -> bool:
     if f.base is None or f.same_as:
         return False

@@ -11,6 +11,10 @@ import pytest
 import internals as torch
 from codegen import derivatives, model
 from codegen.__main__ import TARGET, generate
+from codegen.gen_kernels import write_kernels
+from codegen.gen_nodes import write_nodes
+from codegen.gen_ops import write_variants
+from codegen.saved import is_missing
 from internals.core.dispatcher import dispatcher
 
 
@@ -52,6 +56,14 @@ def test_every_variant_is_reachable_from_python() -> None:
     [
         ("- {func: 'f(Tensor x) -> Tensor', dispatch: {CPU: a.b}, typo: 1}", "unknown keys \\['typo'\\]"),
         ("- {func: 'f(Tensor x) -> Tensor', dispatch: {CPU: a.b}}\n" * 2, "declared twice"),
+        ("- {func: 'f(Matrix x) -> Tensor', dispatch: {CPU: a.b}}", r"f\(Matrix x\) -> Tensor: unknown type 'Matrix'"),
+        ("- {func: 'f(SymInt[2] x) -> Tensor', dispatch: {CPU: a.b}}", "a SymInt of PyTorch's file is an int here"),
+        ("- {func: 'f(Tensor x) -> Tensor', dispatch: {Cpu: a.b}}", "dispatch: there is no 'Cpu'; known are .*CPU, CUDA"),
+        ("- {func: 'f(Tensor x) -> Tensor', dispatch: {CPU: b}}", "'b' names no kernel; write module.function"),
+        ("- {func: 'f(Tensor x) -> Tensor', variants: methods, dispatch: {CPU: a.b}}", "variants: there is no 'methods'"),
+        ("- {func: 'f(Tensor x) -> Tensor', python_module: la, dispatch: {CPU: a.b}}", "python_module: there is no 'la'"),
+        ("- {func: 'f(Tensor x) -> Tensor', autogen: f_ f.out, dispatch: {CPU: a.b}}", "'f_ f.out' is no twin; write f_, f.out"),
+        ("- {func: 'f(Tensor x) -> Tensor', autogen: 'g.out', dispatch: {CPU: a.b}}", "'g.out' is no twin"),
     ],
 )
 def test_a_wrong_entry_is_named(tmp_path: Path, entry: str, message: str) -> None:
@@ -59,6 +71,51 @@ def test_a_wrong_entry_is_named(tmp_path: Path, entry: str, message: str) -> Non
     path.write_text(entry)
     with pytest.raises(ValueError, match=message):
         model.load(path)
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("grad * (self", "aten::f: 'grad \\* \\(self' is no Python expression"),
+        ("'is_enabled() ? grad : grad'", "is no Python expression"),
+        ("is_enabled() ? grad : grad", "derivatives.yaml is no YAML: mapping values are not allowed"),
+        ("f_gradient(grad)", "nothing is called 'f_gradient'; a formula calls operators and the public functions of"),
+    ],
+)
+def test_a_wrong_formula_is_named(tmp_path: Path, formula: str, message: str) -> None:
+    operators, entries = declared(tmp_path, formula)
+    with pytest.raises(ValueError, match=message):
+        write_nodes(operators, derivatives.load(operators, entries))
+
+
+def test_formulas_of_forward_mode_are_refused(tmp_path: Path) -> None:
+    """They stand in PyTorch's file, and are copied from there."""
+    operators, entries = declared(tmp_path, "grad\n  result: auto_linear")
+    with pytest.raises(ValueError, match="no argument called result; a formula for a result is PyTorch's forward mode"):
+        derivatives.load(operators, entries)
+
+
+def test_somebody_has_to_say_what_the_gradient_is(tmp_path: Path) -> None:
+    operators, entries = declared(tmp_path, "grad")
+    assert [is_missing(f, {}) for f in operators] == [True, True, False]  # f, f_, and f.out, which has none
+    assert not any(is_missing(f, derivatives.load(operators, entries)) for f in operators)
+
+
+def test_an_argument_that_is_filled_in_is_saved_when_it_is_filled(tmp_path: Path) -> None:
+    text = "f(Tensor self, Tensor(b!) noise) -> Tensor"
+    operators, entries = declared(tmp_path, "grad * noise * self", text)
+    lines = write_kernels(operators, derivatives.load(operators, entries)).partition("def f(")[2].splitlines()
+    saved = {name: next(i for i, line in enumerate(lines) if f"_saved_{name} =" in line) for name in ("self", "noise")}
+    run = next(i for i, line in enumerate(lines) if "result = " in line)
+    assert saved["self"] < run < saved["noise"]
+    assert "write_out(out, a.f(self, noise))" in write_variants(operators)
+
+
+def declared(folder: Path, formula: str, text: str = "f(Tensor self) -> Tensor") -> tuple[list[model.NativeFunction], Path]:
+    """An operator with its twins, and the file of its derivative."""
+    (folder / "ops.yaml").write_text(f"- func: {text}\n  autogen: f_, f.out\n  dispatch: {{CPU: a.f}}")
+    (folder / "derivatives.yaml").write_text(f"- name: {text}\n  self: {formula}")
+    return model.load(folder / "ops.yaml"), folder / "derivatives.yaml"
 
 
 def test_every_view_has_a_twin_that_copies() -> None:

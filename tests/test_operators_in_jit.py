@@ -19,6 +19,7 @@ import internals as torch
 from codegen.model import NAMESPACES, NativeFunction
 from internals.core.dispatcher import dispatcher
 from internals.core.tensor_impl import TensorImpl, array
+from internals.jit.operators.properties import NONDETERMINISTIC
 from tests.areas import table
 from tests.gradient_entries import functions
 from tests.op_arguments import arguments
@@ -58,6 +59,12 @@ def test_script_and_trace(name: str, tmp_path: Path) -> None:
             if compiled is not None:
                 complaint = unlike(run(compiled, tensors), expected)
                 assert not complaint, f"{way.__name__}: {call} of {tensors}: {complaint}"
+
+
+def test_no_pass_merges_two_calls_that_draw_numbers() -> None:
+    """What takes a generator is in the list of the nondeterministic operators."""
+    drawn = {n.partition(".")[0] for n, f in functions().items() if any(a.type.base == "Generator" for a in f.schema.arguments)}
+    assert len(drawn) > 20 and drawn <= NONDETERMINISTIC
 
 
 def good_calls(f: NativeFunction) -> list[dict[str, Any]]:

@@ -25,10 +25,9 @@ from tests.test_op_fuzz import NOT_CALLED, UNINITIALISED, ties, unfinite
 
 CUDA = device("cuda", 0)
 RTOL_ATOL = {"float16": (2e-2, 2e-2), "complex64": (1e-3, 1e-4), "float32": (1e-3, 1e-4)}  # sums in another order
-RANDOM = {
-    *"alpha_dropout bernoulli cauchy dropout exponential feature_alpha_dropout feature_dropout geometric log_normal".split(),
-    *"multinomial native_dropout normal normal_functional poisson rand rand_like randint randint_like randn randn_like".split(),
-    *"random randperm rrelu rrelu_with_noise uniform".split(),
+DRAWN = {op.schema.name for op in dispatcher.operators.values() if any(a.type.base == "Generator" for a in op.schema.arguments)}
+RANDOM = {name.removesuffix("_") for name in DRAWN} | {
+    *"alpha_dropout dropout feature_alpha_dropout feature_dropout native_dropout".split(),
 }
 FALLBACK, NATIVE, COMPOSITE = "fallback", "native", "composite"
 

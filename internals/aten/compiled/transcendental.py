@@ -47,6 +47,11 @@ silu_backward      = inline(lambda g, x:                      g * silu_slope(x, 
 elu_backward       = inline(lambda g, x, bottom, top, rate:   g * (rate * bottom * exp(x * rate) if x <= T(0) else top))
 softplus_backward  = inline(lambda g, x, beta, threshold:     g if x * beta > threshold else g * sigmoid(x * beta))
 gelu_backward      = inline(lambda g, x:                      g * (gaussian_cdf(x) + x * gaussian_pdf(x)))
+mish_slope         = inline(lambda x, t, s:                   t + x * s * (T(1) - t * t))
+mish_backward      = inline(lambda g, x:                      g * mish_slope(x, tanh(softplus_of(x)), sigmoid(x)))
+glu_to_gate        = inline(lambda g, x, s:                   g * ((T(1) - s) * s * x))
+glu_half_backward  = inline(lambda g, gate:                   g * sigmoid(gate))
+glu_gate_backward  = inline(lambda g, x, gate:                glu_to_gate(g, x, sigmoid(gate)))
 
 # fmt: on
 
@@ -103,5 +108,8 @@ SLOW_IN_NUMPY: dict[Any, Any] = {
     act_backward.softplus_loop:     softplus_backward,
     act_backward.gelu_erf_loop:     gelu_backward,
     act_backward.gelu_tanh_loop:    gelu_tanh_backward,
+    act_backward.mish_loop:         mish_backward,
+    act_backward.glu_half_loop:     glu_half_backward,
+    act_backward.glu_gate_loop:     glu_gate_backward,
 }
 # fmt: on
