@@ -1,8 +1,8 @@
 """L-BFGS (`torch/optim/lbfgs.py`): Liu and Nocedal, "On the limited memory BFGS method", 1989.
 
 Newton's method divides the gradient by the second derivatives. Here they are guessed from the last steps: how the gradient
-changed (`y`) when the parameters did (`s`). The inverse of that guess is never written down; the two loops in `_direction` multiply
-with it, from `history_size` pairs.
+changed (`y`) when the parameters did (`s`). The inverse of that guess is never written down; the two loops in `_direction`
+multiply with it, from `history_size` pairs.
 
 All parameters are one vector, and the closure is called several times a step, so it has to compute the same loss each time.
 
