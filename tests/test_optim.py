@@ -43,6 +43,8 @@ CONFIGURATIONS = [
     ("Adamax", {"lr": 0.1, "betas": (0.5, 0.6), "eps": 0.1, "weight_decay": 0.1, "maximize": True}),
     ("Adadelta", {}),
     ("Adadelta", {"lr": 0.1, "rho": 0.5, "weight_decay": 0.1, "maximize": True}),
+    ("ASGD", {}),
+    ("ASGD", {"lr": 0.1, "lambd": 0.1, "alpha": 0.5, "t0": 3, "weight_decay": 0.1, "maximize": True}),
     ("Rprop", {}),
     ("Rprop", {"lr": 0.1, "etas": (0.3, 2.0), "step_sizes": (0.05, 0.15), "maximize": True}),
 ]
@@ -142,6 +144,7 @@ def test_a_state_dict_of_pytorch_goes_on_here(name: str, options: dict[str, Any]
         ("Adamax", {"eps": -1.0}),
         ("Adadelta", {"rho": 1.5}),
         ("Rprop", {"etas": (0.5, 0.9)}),
+        ("ASGD", {"weight_decay": -0.1}),
     ],
 )
 def test_options_are_refused_in_the_same_words(name: str, options: dict[str, Any]) -> None:

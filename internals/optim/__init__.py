@@ -3,7 +3,7 @@
 `Optimizer` has what all share, a file per algorithm has its update, `lr_scheduler` changes the options of an optimizer from epoch
 to epoch.
 
-How the real one differs: `torch.optim` also has Adafactor, ASGD, Muon, SparseAdam and averaging of weights (`swa_utils`).
+How the real one differs: `torch.optim` also has Adafactor, Muon, SparseAdam and averaging of weights (`swa_utils`).
 """
 
 from internals.optim import lr_scheduler
@@ -12,6 +12,7 @@ from internals.optim.adagrad import Adagrad
 from internals.optim.adam import Adam
 from internals.optim.adamax import Adamax
 from internals.optim.adamw import AdamW
+from internals.optim.asgd import ASGD
 from internals.optim.lbfgs import LBFGS
 from internals.optim.nadam import NAdam
 from internals.optim.optimizer import (
@@ -25,6 +26,6 @@ from internals.optim.rprop import Rprop
 from internals.optim.sgd import SGD
 
 __all__ = [
-    "LBFGS", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop",
-    "lr_scheduler", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook",
+    "ASGD", "LBFGS", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop",
+    "Rprop", "lr_scheduler", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook",
 ]  # fmt: skip
