@@ -21,7 +21,7 @@ from internals.aten.tensor_iterator import TensorIterator
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.geometry import geometry
-from internals.core.tensor_impl import TensorImpl, make
+from internals.core.tensor_impl import TensorImpl, empty_contiguous, make
 
 from . import linear_algebra, loops
 from .pointwise_unary import sign
@@ -126,7 +126,8 @@ def never(self: Any) -> bool:
 def angle(self: TensorImpl, out: Any = None) -> Any:
     """The direction in which a number lies from 0, from -pi to pi, as a real tensor: of real numbers 0 or pi, and NaN of NaN."""
     if self.is_complex():
-        result = self.dtype.to_real() if out is None or not out.is_complex() else None
+        out = empty_contiguous(self.shape, self.dtype.to_real()) if out is None else out
+        result = None if out.is_complex() else self.dtype.to_real()
         return TensorIterator((self,), out, "common", result).run(_direction)
     return TensorIterator((self,), out, "float").run(_half_turns)
 
