@@ -1,12 +1,12 @@
 """Optimizers and learning rate schedules (`torch/optim`).
 
 `Optimizer` has what all share, a file per algorithm has its update, `lr_scheduler` changes the options of an optimizer from epoch
-to epoch.
+to epoch, `swa_utils` averages the parameters that it passes through.
 
-How the real one differs: `torch.optim` also has Adafactor, Muon, SparseAdam and averaging of weights (`swa_utils`).
+How the real one differs: `torch.optim` also has Adafactor, Muon and SparseAdam.
 """
 
-from internals.optim import lr_scheduler
+from internals.optim import lr_scheduler, swa_utils
 from internals.optim.adadelta import Adadelta
 from internals.optim.adagrad import Adagrad
 from internals.optim.adam import Adam
@@ -28,4 +28,5 @@ from internals.optim.sgd import SGD
 __all__ = [
     "ASGD", "LBFGS", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop",
     "Rprop", "lr_scheduler", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook",
+    "swa_utils",
 ]  # fmt: skip

@@ -1,0 +1,159 @@
+"""The average of a model's parameters over its training (`torch/optim/swa_utils.py`).
+
+Izmailov et al., "Averaging weights leads to wider optima and better generalization", 2018: the model that is trained circles
+around a minimum, an average of where it was lies inside. Either all points count alike (SWA), or the latest most (EMA, the
+exponential moving average).
+
+How the real one differs: it also has `SWALR`, a schedule; and updates all parameters by one call of a `_foreach` operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from copy import deepcopy
+from itertools import chain
+from typing import Any
+
+from internals import long, no_grad, tensor
+from internals._tensor import Tensor
+from internals.nn.module import Module
+from internals.nn.modules.batchnorm import _BatchNorm
+
+AverageOne = Callable[[Any, Any, Any], Any]
+AverageAll = Callable[[Sequence[Any], Sequence[Any], Any], None]
+
+
+class AveragedModel(Module):
+    """A copy of `model`, on `device` if given, whose parameters are averages; `update_parameters` adds those of another step.
+
+    `avg_fn(average, value, n)` gives the average of one parameter after n were averaged, `multi_avg_fn` changes lists of them in
+    place. Without either all count alike. Buffers are copied, or averaged as well with `use_buffers`.
+    Raises AssertionError for both functions at once.
+    """
+
+    n_averaged: Tensor
+
+    def __init__(
+        self,
+        model: Module,
+        device: Any = None,
+        avg_fn: AverageOne | None = None,
+        multi_avg_fn: AverageAll | None = None,
+        use_buffers: bool = False,
+    ) -> None:
+        super().__init__()
+        if avg_fn is not None and multi_avg_fn is not None:
+            raise AssertionError("Only one of avg_fn and multi_avg_fn should be provided")
+        self.module = deepcopy(model)
+        if device is not None:
+            self.module = self.module.to(device)
+        self.register_buffer("n_averaged", tensor(0, dtype=long, device=device))
+        self.avg_fn = avg_fn
+        self.multi_avg_fn = multi_avg_fn
+        self.use_buffers = use_buffers
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self.module(*args, **kwargs)
+
+    @no_grad()
+    def update_parameters(self, model: Module) -> None:
+        """Count the parameters of `model` in. The first time they are copied."""
+        averages, values = _tensors(self.module, self.use_buffers), _tensors(model, self.use_buffers)
+        values = [v.to(a.device) for a, v in zip(averages, values)]
+        if self.n_averaged == 0:
+            for average, value in zip(averages, values):
+                average.copy_(value)
+        elif self.multi_avg_fn is not None:
+            for kind in dict.fromkeys((a.device, a.dtype) for a in averages):
+                chosen = [i for i, a in enumerate(averages) if (a.device, a.dtype) == kind]
+                self.multi_avg_fn([averages[i] for i in chosen], [values[i] for i in chosen], self.n_averaged)
+        else:
+            average_of = self.avg_fn or get_swa_avg_fn()
+            for average, value in zip(averages, values):
+                average.copy_(average_of(average, value, self.n_averaged))
+        if not self.use_buffers:
+            for ours, theirs in zip(self.module.buffers(), model.buffers()):
+                ours.copy_(theirs)
+        self.n_averaged += 1
+
+
+@no_grad()
+def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
+    """Compute the running statistics of the batch normalizations of `model` anew, from the inputs that `loader` yields.
+
+    The averaged parameters were never trained with the statistics that they have. A batch that is a list or tuple begins with
+    the inputs.
+    """
+    layers = {m: m.momentum for m in model.modules() if isinstance(m, _BatchNorm)}
+    if not layers:
+        return
+    was_training = model.training
+    model.train()
+    for layer in layers:
+        layer.reset_running_stats()
+        layer.momentum = None  # all batches count alike
+    for batch in loader:
+        inputs = batch[0] if isinstance(batch, (list, tuple)) else batch
+        model(inputs if device is None else inputs.to(device))
+    for layer, momentum in layers.items():
+        layer.momentum = momentum
+    model.train(was_training)
+
+
+def get_ema_avg_fn(decay: float = 0.999) -> AverageOne:
+    """`decay * average + (1 - decay) * value`. Raises ValueError for a decay outside [0, 1]."""
+    _check_decay(decay)
+
+    @no_grad()
+    def ema_update(ema_param: Any, current_param: Any, num_averaged: Any) -> Any:
+        return decay * ema_param + (1 - decay) * current_param
+
+    return ema_update
+
+
+def get_ema_multi_avg_fn(decay: float = 0.999) -> AverageAll:
+    """As `get_ema_avg_fn`, in place. Raises ValueError for a decay outside [0, 1]."""
+    _check_decay(decay)
+
+    @no_grad()
+    def ema_update(ema_param_list: Sequence[Any], current_param_list: Sequence[Any], num_averaged: Any) -> None:
+        for average, value in zip(ema_param_list, current_param_list):
+            if average.is_floating_point() or average.is_complex():
+                average.lerp_(value, 1 - decay)
+            else:
+                average.copy_(average * decay + value * (1 - decay))
+
+    return ema_update
+
+
+def get_swa_avg_fn() -> AverageOne:
+    """The average of all: each new one counts as 1 of n + 1."""
+
+    @no_grad()
+    def swa_update(averaged_param: Any, current_param: Any, num_averaged: Any) -> Any:
+        return averaged_param + (current_param - averaged_param) / (num_averaged + 1)
+
+    return swa_update
+
+
+def get_swa_multi_avg_fn() -> AverageAll:
+    """As `get_swa_avg_fn`, in place."""
+
+    @no_grad()
+    def swa_update(averaged_param_list: Sequence[Any], current_param_list: Sequence[Any], num_averaged: Any) -> None:
+        for average, value in zip(averaged_param_list, current_param_list):
+            if average.is_floating_point() or average.is_complex():
+                average.lerp_(value, float(1 / (num_averaged + 1)))
+            else:
+                average.addcdiv_(value - average, num_averaged + 1)
+
+    return swa_update
+
+
+def _tensors(model: Module, with_buffers: bool) -> list[Any]:
+    return [t.detach() for t in (chain(model.parameters(), model.buffers()) if with_buffers else model.parameters())]
+
+
+def _check_decay(decay: float) -> None:
+    if decay < 0.0 or decay > 1.0:
+        raise ValueError(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
