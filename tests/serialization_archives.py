@@ -105,11 +105,14 @@ def traced(torch: Any, program: Program, function: Any) -> tuple[Any, list[int]]
 # Modules given as text
 
 
-def module_of(case: ModuleCase, T: Any, folder: Path) -> tuple[Any, tuple[Any, ...]]:
-    """The module of a case as one of `__main__`, so that it has the same name in both libraries, and what to call it with."""
+def module_of(case: ModuleCase, T: Any, folder: Path, name: str = "__main__") -> tuple[Any, tuple[Any, ...]]:
+    """The module of a case as one of the module `name`, so that it is called the same in both libraries, and its inputs.
+
+    Functions that are compiled twice by one name have a longer one the second time, and other line breaks.
+    """
     path = folder / f"{T.__name__}.py"
     path.write_text(case.source)
-    names = {**namespace(T), "__name__": "__main__"}
+    names = {**namespace(T), "__name__": name}
     exec(compile(case.source, str(path), "exec", dont_inherit=True), names)
     T.manual_seed(0)
     return eval(case.make, names), eval(f"({case.inputs},)", names)

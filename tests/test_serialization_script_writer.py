@@ -218,7 +218,7 @@ def test_traced_programs_come_back(name: str) -> None:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("case", [case for case in CASES if case.name != "methods"], ids=lambda case: case.name)
 def test_modules_come_back_and_can_be_saved_again(case: ModuleCase, tmp_path: Path) -> None:
-    module, inputs = module_of(case, internals, tmp_path)
+    module, inputs = module_of(case, internals, tmp_path, "coming_back")
     m = jit.script(module)
     again = reloaded(reloaded(m))
     assert isinstance(again, ScriptModule)
