@@ -94,6 +94,18 @@ def test_what_was_overwritten_has_no_gradient_even_if_infinity_arrives(T: Any) -
     assert x.grad.tolist() == [0.0, 0.0]
 
 
+def test_the_gradient_of_a_mean_can_be_written_to(T: Any) -> None:
+    """That of a sum cannot: it is one number, seen many times."""
+    x = T.ones(2, 3, requires_grad=True)
+    for y in (x.mean(), x.mean(0).sum(), x.mean((0, 1)), x.var(1).sum() + x.mean()):
+        (grad,) = T.autograd.grad(y, x)
+        assert grad.stride() == (3, 1)
+        grad.mul_(2)[0] = 0
+    (grad,) = T.autograd.grad(x.sum(), x)
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor refers to a single memory"):
+        grad.mul_(2)
+
+
 def test_the_class_of_a_node_bears_its_name() -> None:
     """Programs that draw graphs ask for `type(node).__name__`: a number is no other operation than a tensor there."""
     x = internals.ones(2, requires_grad=True)

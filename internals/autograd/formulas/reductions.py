@@ -5,7 +5,7 @@ disappeared are put back with size 1 (`unsqueeze_multiple`), then the gradient i
 equal parts (`mean`), to the elements that are the extremum (`amax`: all of them share), or to the one that was chosen
 (`max` along a dimension, `sort`, `topk`: the indices say which).
 
-How the real one differs: `mean` divides after it has expanded the gradient, we before, when it is small.
+How the real one differs: the sizes there may be symbols, for a graph that is traced once for all of them (`SymInt`).
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ def sum_backward(grad: Any, sizes: Sequence[int], dim: Sequence[int] | None, kee
 
 
 def mean_backward(grad: Any, sizes: Sequence[int], dim: Sequence[int] | None, keepdim: bool) -> Any:
-    """As the sum's, divided by how many elements were averaged."""
+    """As the sum's, divided by how many elements were averaged: after it was expanded, so that each has memory of its own."""
     n = prod([sizes[d] for d in dim]) if dim and sizes else prod(sizes)
-    return sum_backward(grad / max(n, 1), sizes, dim, keepdim)
+    return sum_backward(grad, sizes, dim, keepdim) / max(n, 1)
 
 
 def unsqueeze_multiple(t: Any, dim: Sequence[int] | None, ndim: int) -> Any:
