@@ -195,7 +195,7 @@ def is_leaf(op: OperatorHandle) -> bool:
 
 # Kernels of `aten.native` that do call operators.
 _CALL_OPERATORS = {
-    "aten::isinf", "aten::isfinite", "aten::glu", "aten::native_dropout", "aten::native_dropout_backward",
+    "aten::isinf", "aten::isfinite", "aten::glu", "aten::glu_backward", "aten::native_dropout", "aten::native_dropout_backward",
     "aten::select_backward", "aten::slice_backward", "aten::diagonal_backward", "aten::unfold_backward",
 }  # fmt: skip
 
