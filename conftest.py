@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import gc
 import os
+import zlib
 
 import hypothesis
 import pytest
 
 from tools.notebook_files import kernel_environment
 
-FULL = os.environ.get("INTERNALS_TEST_FULL") == "1"  # set by `make test-full`
+# Set by `make test-full` to 1, by `make test` of everything to 0; without it pytest runs what it is told to.
+FULL = os.environ.get("INTERNALS_TEST_FULL") == "1"
+SAMPLE = os.environ.get("INTERNALS_TEST_FULL") == "0"
 
 # Kernels inherit these. The tests themselves keep their random hash seed: they must not depend on it.
 os.environ.update(kernel_environment())
@@ -24,12 +27,24 @@ hypothesis.settings.register_profile("full", deadline=None, max_examples=1000, s
 hypothesis.settings.load_profile("full" if FULL else "quick")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if FULL:
         return
     for item in items:
         if item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.skip(reason="slow: make test-full runs it"))
+    left_out = [item for item in items if SAMPLE and not in_sample(item)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if in_sample(item)]
+
+
+def in_sample(item: pytest.Item) -> bool:
+    """Whether `make test` runs it: of the cases of a test marked `sampled(share)` that share does, always the same ones."""
+    marker = item.get_closest_marker("sampled")
+    if marker is None or not hasattr(item, "callspec"):
+        return True
+    return zlib.crc32(item.nodeid.encode()) % 1000 < 1000 * marker.args[0]
 
 
 @pytest.fixture(autouse=True)

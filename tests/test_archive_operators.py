@@ -18,6 +18,8 @@ from tests.gradients_beside import check_gradients
 from tests.gradients_beside import expression as with_gradients
 from tests.side_by_side import cases, check, expression
 
+pytestmark = pytest.mark.sampled(1 / 2)
+
 VALUES = cases("""
 F.interpolate(x(1, 2, 5), size=3)
 F.interpolate(x(1, 2, 5), scale_factor=1.7, mode="nearest-exact")

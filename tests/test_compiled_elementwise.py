@@ -19,6 +19,8 @@ from internals.machine_code import compiled_kernels
 from internals.machine_code.language import Inline
 from tests.support import oracle
 
+pytestmark = pytest.mark.sampled(1 / 3)
+
 SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.5, 3e38, 1e-40]
 
 

@@ -15,6 +15,8 @@ from internals.machine_code import compiled_kernels
 from tests.support import oracle
 from tests.test_compiled_elementwise import assert_same_bits, both
 
+pytestmark = pytest.mark.sampled(1 / 3)
+
 T = internals
 DTYPES = [
     T.float32, T.float64, T.float16, T.complex64, T.complex128, T.int64, T.int32, T.int16, T.int8, T.uint8, T.bool,

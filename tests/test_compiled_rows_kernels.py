@@ -22,6 +22,8 @@ from internals.machine_code.llvm import CompileError
 from tests.side_by_side import check
 from tests.support import oracle
 
+pytestmark = pytest.mark.sampled(1 / 2)
+
 SINGLE = {"T": np.float32, "W": np.float64}
 LARGE = (300, 250)  # beyond every family's threshold
 

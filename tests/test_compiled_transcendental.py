@@ -9,6 +9,8 @@ import internals as torch
 from internals.aten.compiled import elementwise, transcendental
 from internals.machine_code import compiled_kernels
 
+pytestmark = pytest.mark.sampled(1 / 3)
+
 pytest.importorskip("numba", reason="compiles kernels")
 
 NAMES = (

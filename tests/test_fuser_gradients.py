@@ -12,6 +12,8 @@ from internals.autograd import gradcheck, gradgradcheck
 from internals.jit.fuser import fuser, kernels_of
 from tests.fuser_support import assert_same
 
+pytestmark = pytest.mark.sampled(1 / 2)
+
 F = torch.nn.functional
 
 

@@ -13,6 +13,8 @@ from internals import jit
 from tests.jit_corpus import Program, load
 from tests.jit_corpus.running import assert_same, callable_of, outcome, tensors_in, traced
 
+pytestmark = pytest.mark.sampled(1 / 2)
+
 PROGRAMS = load(internals)
 NOT_IN_PYTORCH = {"global_constants"}  # numbers defined outside the function are refused there
 CASES = [pytest.param(p, which, id=f"{p.name}-{which}") for p in PROGRAMS.values() for which in range(len(p.inputs))]

@@ -15,6 +15,8 @@ from internals.jit.runtime.graph_executor import GraphExecutor
 from tests.jit_corpus import Program, load
 from tests.jit_corpus.running import assert_same, callable_of, outcome
 
+pytestmark = pytest.mark.sampled(1 / 2)
+
 torch = pytest.importorskip("torch", reason="compares with real PyTorch")
 OURS, THEIRS = load(internals), load(torch)
 NAMES = [p.name for p in OURS.values() if not p.module]

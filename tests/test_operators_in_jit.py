@@ -27,6 +27,8 @@ from tests.op_tensors import Dtype, TensorSpec
 from tests.support import full, outcome
 from tests.test_op_fuzz import NOT_CALLED, UNINITIALISED, build
 
+pytestmark = pytest.mark.sampled(1 / 2)
+
 CALLS = 6 if full() else 1
 NOT_SCRIPTED: dict[str, str] = {
     "view.dtype": "a dtype is an int in a script, and view(int) is the reshaping one: in PyTorch, too",

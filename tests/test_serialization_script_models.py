@@ -14,6 +14,8 @@ from internals.jit.frontend.recursive import RecursiveScriptModule
 from tests.serialization_archives import loaded_by_pytorch, records, reloaded, saved
 from tests.support import full, oracle, to_torch
 
+pytestmark = pytest.mark.sampled(1 / 2)
+
 SMALL_VIT = {
     "image_size": 16,
     "patch_size": 8,

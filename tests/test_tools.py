@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -302,3 +303,18 @@ def test_a_run_without_results_fails(
     closing.JUNIT.write_text("<testsuites/>")
     assert closing.report(3, [], ["lint"]) == 1
     assert "pytest ended with status 3" in capsys.readouterr().out
+
+
+def test_a_sample_of_the_cases_runs_only_when_everything_does() -> None:
+    def collected(setting: str) -> set[str]:
+        command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "tests/test_fuser_gradients.py"]
+        result = subprocess.run(
+            command, cwd=closing.ROOT, env={**os.environ, "INTERNALS_TEST_FULL": setting}, capture_output=True, text=True
+        )
+        return {line for line in result.stdout.splitlines() if "::" in line}
+
+    everything, sample = collected(""), collected("0")
+    assert sample == collected("0") and sample < everything
+    without_cases = {name for name in everything if "[" not in name}
+    assert without_cases and without_cases <= sample
+    assert 0.3 < len(sample) / len(everything) < 0.7

@@ -13,6 +13,8 @@ from internals.machine_code import kernel, template
 from internals.machine_code.compile import llvm_text
 from internals.machine_code.vector_math import FUNCTIONS
 
+pytestmark = pytest.mark.sampled(1 / 3)
+
 pytest.importorskip("numba", reason="compiles kernels")
 
 T = template("T")

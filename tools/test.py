@@ -51,14 +51,16 @@ def start(*command: str) -> subprocess.Popen[str]:
 
 def run_pytest(full: bool, arguments: list[str]) -> int:
     JUNIT.unlink(missing_ok=True)
-    environment = {**os.environ, "INTERNALS_TEST_FULL": "1" if full else "0"}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of tests start a Python, which would compile everything again
+    whole = not any(names_a_path(argument) for argument in arguments)
+    environment = {**os.environ, "INTERNALS_TEST_FULL": "1" if full else "0" if whole else ""}
+    # Hundreds of tests start a Python, which would compile everything again.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [
         *(sys.executable, "-m", "pytest", "-q", f"--junitxml={JUNIT}"),
         *("-n", str(WORKERS), "--dist", "loadfile"),
         *("--nbval", "--nbval-current-env", f"--nbval-cell-timeout={CELL_TIMEOUT}"),
         "--nbval-sanitize-with=tests/nbval_sanitize.cfg",
-        *([] if any(names_a_path(argument) for argument in arguments) else everything()),
+        *(everything() if whole else []),
         *arguments,
     ]
     return subprocess.run(command, cwd=ROOT, env=environment).returncode

@@ -20,6 +20,7 @@ from internals.cuda.device_array import DeviceArray
 from internals.cuda.language import cuda, device_function, kernel, template
 from internals.cuda.ptx import Ptx, PtxError, PtxUnavailable, compile_all, ptx, type_name
 from internals.cuda.ptx_text import readable
+from tests.support import full
 
 op, T = template("op"), template("T")
 
@@ -85,10 +86,10 @@ def assert_all_compile(items: list[Any]) -> None:
 
 
 def test_every_kernel_of_the_package_compiles() -> None:
-    """One instance of each."""
+    """One instance of each; in the short version, of every second."""
     firsts = {(item[0].function.__module__, item[0].name): item for item in reversed(native_instances())}
     assert len(firsts) > 50
-    assert_all_compile(list(firsts.values()))
+    assert_all_compile(list(firsts.values())[:: 1 if full() else 2])
 
 
 @pytest.mark.slow

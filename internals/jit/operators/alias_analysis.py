@@ -51,7 +51,7 @@ SAME_AS_INPUT = frozenset({"prim::unchecked_cast", "prim::profile", "prim::Guard
 PASS_ON = frozenset({
     "aten::type_as", "aten::dropout", "aten::conj_physical", "aten::sum_to_size", "aten::_grad_sum_to_size",
     "aten::broadcast_tensors", "aten::einsum", "aten::atleast_1d", "aten::atleast_2d", "aten::atleast_3d", "aten::meshgrid",
-    "aten::cartesian_prod",
+    "aten::cartesian_prod", "aten::to_dense",
 })  # fmt: skip
 CHUNKS = frozenset({"prim::ConstantChunk", "prim::BroadcastingChunk"})
 SUBGRAPHS = frozenset(
