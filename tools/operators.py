@@ -31,8 +31,8 @@ FAMILIES = {  # operators of PyTorch that are about something this project does 
         "hspmm", "sspaddmm", "smm", "_nnz", "indices_copy", "values_copy", "spmm",
     ),
     "Quantisation": (
-        "quant", "q_scale", "q_zero_point", "q_per_channel", "int_repr", "qscheme", "fbgemm", "qparams", "_int4", "_int8", "int8",
-        "_scaled_mm", "_scaled_grouped", "fused_moving_avg",
+        "quantize", "quantized", "_quant", "q_scale", "q_zero_point", "q_per_channel", "int_repr", "qscheme", "fbgemm", "qparams",
+        "_int4", "_int8", "int8", "_scaled_mm", "_scaled_grouped", "fused_moving_avg",
     ),
     "Other backends": (
         "cudnn", "miopen", "mkldnn", "mps", "xnn", "nnpack", "vulkan", "mtia", "hpu", "cslt", "_cufft", "_triton", "hash_tensor",
@@ -150,7 +150,7 @@ def family(name: str) -> str:
             return NN if module == "nn" else f"torch.{module}"
     if name.endswith(("_backward", "_backward_data", "_backward_input", "_double_backward", "_jvp")) or "_backward_" in name:
         return BACKWARD
-    if name.endswith("_copy"):
+    if name.endswith("_copy") and f"{name}_" not in pytorch_names.names():
         return COPIES
     return PRIVATE if name.startswith("_") and not name.startswith("__") else PUBLIC
 
@@ -179,6 +179,8 @@ def names_of_pytorch() -> str:
         name = entry["func"].partition("(")[0].partition(".")[0]
         found = places.setdefault(name, set())
         variants = entry.get("variants", "function")
+        if entry.get("manual_cpp_binding") and "method" not in variants:
+            variants = "method"  # written by hand: `tensor.size()`
         if "function" in variants:
             found.add(entry.get("python_module", "torch"))
         if "method" in variants:
