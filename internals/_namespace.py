@@ -82,6 +82,11 @@ def is_signed(input: TensorImpl) -> bool:
     return _tensor(input, "is_signed").is_signed()
 
 
+def is_inference(input: TensorImpl) -> bool:
+    """Whether the tensor was made in inference mode."""
+    return _tensor(input, "is_inference").is_inference()
+
+
 def is_same_size(input: TensorImpl, other: TensorImpl) -> bool:
     return _tensor(input, "is_same_size").shape == _tensor(other, "is_same_size").shape
 
@@ -131,8 +136,8 @@ __all__ = [
     "can_cast", "cartesian_prod", "cdist", "chain_matmul", "default_generator", "e", "eig", "einsum", "enable_grad",
     "from_dlpack", "from_numpy", "frombuffer", "get_device", "get_num_threads", "get_rng_state", "inf", "inference_mode",
     "initial_seed", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_complex", "is_floating_point",
-    "is_grad_enabled", "is_inference_mode_enabled", "is_same_size", "is_signed", "is_storage", "is_tensor", "lstsq", "lu",
-    "manual_seed", "matrix_rank", "meshgrid", "nan", "newaxis", "no_grad", "nonzero", "norm", "numel", "pca_lowrank", "pi",
+    "is_grad_enabled", "is_inference", "is_inference_mode_enabled", "is_same_size", "is_signed", "is_storage", "is_tensor", "lstsq",
+    "lu", "manual_seed", "matrix_rank", "meshgrid", "nan", "newaxis", "no_grad", "nonzero", "norm", "numel", "pca_lowrank", "pi",
     "promote_types", "result_type", "seed", "set_grad_enabled", "set_num_threads", "set_printoptions", "set_rng_state",
     "solve", "split", "stft", "svd_lowrank", "symeig", "tensor", "tensordot", "typename", "unique", "unique_consecutive",
     "unravel_index", "where", "Tensor", "TypedStorage", "UntypedStorage",

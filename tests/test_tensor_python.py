@@ -141,6 +141,9 @@ def test_questions_about_a_tensor() -> None:
     assert t.grad.tolist() == [[0] * 3] * 2
     with pytest.raises(TypeError, match="assigned grad expected to be a Tensor or None but got grad of type int"):
         t.grad = 3
+    with torch.inference_mode():
+        made = torch.ones(1)
+    assert torch.is_inference(made) and not torch.is_inference(t)
     assert t.is_same_size(torch.zeros(2, 3)) and torch.is_same_size(t, t) and t.get_device() == -1
 
 
