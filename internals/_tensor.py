@@ -193,7 +193,8 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
         """Nested lists of Python numbers; a number for a 0-d tensor."""
         if hot.off:
             warn_if_tracing("Converting a tensor to a Python list")
-        return array(self if self.device.type != "cuda" else self.detach().cpu()).tolist()
+        here = self if self.device.type != "cuda" else self.detach().cpu()
+        return array(here).tolist()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return reduce(self)

@@ -20,7 +20,7 @@ from internals.machine_code import compiled_kernels, get_num_threads, set_num_th
 from internals.machine_code.language import Kernel
 from internals.machine_code.llvm import CompileError
 from tests.side_by_side import check
-from tests.support import oracle
+from tests.support import oracle, to_numpy
 
 pytestmark = pytest.mark.sampled(1 / 2)
 
@@ -94,7 +94,7 @@ def test_the_same_bits_on_any_number_of_threads(name: str, threads: None) -> Non
     results = []
     for number in (1, 2, 3):
         set_num_threads(number)
-        results.append(array(OPERATORS[name](x)).tobytes())
+        results.append(to_numpy(OPERATORS[name](x)).tobytes())
     assert results[0] == results[1] == results[2]
 
 
@@ -135,17 +135,17 @@ def test_extremes_beside_pytorch(dim: int) -> None:
             np.testing.assert_array_equal(array(ours.values), theirs.values.numpy())
             at = np.take_along_axis(a, np.expand_dims(array(ours.indices), dim), dim).squeeze(dim)
             np.testing.assert_array_equal(at, theirs.values.numpy())
-        np.testing.assert_array_equal(array(x.argmax(dim)), np.argmax(a, dim))
-        np.testing.assert_array_equal(array(x.argmin(dim)), np.argmin(a, dim))
+        np.testing.assert_array_equal(to_numpy(x.argmax(dim)), np.argmax(a, dim))
+        np.testing.assert_array_equal(to_numpy(x.argmin(dim)), np.argmin(a, dim))
         assert x.argmax().item() == np.argmax(a) and x.t().argmin().item() == np.argmin(a.T)
 
 
 def test_signed_zeros() -> None:
     a = np.full(LARGE, -0.0, np.float32)
-    assert np.signbit(array(from_array(a).amax(1))).all() and np.signbit(array(from_array(a).max(0).values)).all()
+    assert np.signbit(to_numpy(from_array(a).amax(1))).all() and np.signbit(to_numpy(from_array(a).max(0).values)).all()
     a[:, 7] = 0.0
-    assert not np.signbit(array(from_array(a).amax(1))).any()
-    assert (array(from_array(a).argmax(1)) == 0).all()
+    assert not np.signbit(to_numpy(from_array(a).amax(1))).any()
+    assert (to_numpy(from_array(a).argmax(1)) == 0).all()
 
 
 def test_what_cannot_be_compiled_is_left_to_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,7 +179,7 @@ def test_results_that_go_where_the_argument_lies() -> None:
         results = []
         for enabled in (False, True):
             with compiled_kernels(enabled):
-                results.append(np.array(array(call(from_array(a.copy())))))
+                results.append(to_numpy(call(from_array(a.copy()))))
         np.testing.assert_allclose(*results, rtol=1e-5, atol=1e-4)
 
 

@@ -246,7 +246,8 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
         return tensor
     rows = tensor.size(0)
     columns = tensor.numel() // rows
-    random = array(tensor.new_empty((rows, columns)).normal_(0, 1, generator=generator).cpu())
+    drawn = tensor.new_empty((rows, columns)).normal_(0, 1, generator=generator).cpu()
+    random = array(drawn)
     q, r = np.linalg.qr(random.T if rows < columns else random)
     q = q * np.sign(np.diagonal(r))  # without this, not all orthogonal matrices are equally likely
     tensor.copy_(from_array((q.T if rows < columns else q).reshape(tensor.shape)))

@@ -48,7 +48,8 @@ def _between(dim: int, low: Any, high: Any, bins: int, d: dtype) -> Any:
             f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for dimension {dim}"
         )
     half = low.dtype.type(0.5 if low == high else 0)
-    return array(linspace(float(low - half), float(high + half), bins + 1, d, None, None, None)).copy()
+    edges = linspace(float(low - half), float(high + half), bins + 1, d, None, None, None)
+    return array(edges).copy()
 
 
 def check_real(d: dtype) -> None:

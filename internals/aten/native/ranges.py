@@ -54,9 +54,9 @@ def logspace(
         return t
     exact = dt.complex128 if kind.is_complex else dt.float64
     a, b = (checked(x, kind).item() for x in (start, end))
-    powers = array(linspace(a, b, steps, exact, None, CPU, None))
+    powers = linspace(a, b, steps, exact, None, CPU, None)
     with np.errstate(all="ignore"):
-        values = np.power(exact.np.type(base), powers)
+        values = np.power(exact.np.type(base), array(powers))
         if t.device is CPU:
             array(t)[...] = values.astype(kind.np)
             return t

@@ -182,8 +182,8 @@ def _on_cpu(iterator: TensorIterator, decisions: Any, loop: Any, base: Any) -> N
     operands = []
     for x, target in zip(iterator.inputs, decisions.targets):
         if isinstance(x, TensorImpl):
-            x = array(ops._to_copy(x, None, None, CPU, None, False, None))
-            operands.append(np.broadcast_to(x.astype(target.np), tuple(output.shape)))
+            copied = ops._to_copy(x, None, None, CPU, None, False, None)
+            operands.append(np.broadcast_to(array(copied).astype(target.np), tuple(output.shape)))
         else:
             operands.append(number(x, target))
     result = np.empty(tuple(output.shape), decisions.result_dtype.np)

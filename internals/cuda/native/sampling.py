@@ -70,7 +70,8 @@ def multinomial(self: TensorImpl, num_samples: int, replacement: bool, generator
 
     Raises RuntimeError for weights that are negative, not finite or all zero, or when there are too few to draw from.
     """
-    check_weights(self, array(ops._to_copy(self, None, None, CPU, None, False, None)), num_samples, replacement)
+    on_cpu = ops._to_copy(self, None, None, CPU, None, False, None)
+    check_weights(self, array(on_cpu), num_samples, replacement)
     if not replacement or num_samples == 1:
         times = exponential_(ops.empty_like(self, None, None, None, None, None), 1.0, generator)
         scores = ops.div_Tensor(self, times)

@@ -87,8 +87,8 @@ class ConvolutionGroup:
 
     def run(self, network: Any, inputs: Any) -> Any:
         outputs = [empty_contiguous(network.sizes[v], float32) for v in network.outputs]
-        arrays = [array(t if t._geometry.is_contiguous else t.contiguous()) for t in inputs]
-        network.run_into(arrays, [t.data_ptr() for t in outputs])
+        held = [t if t._geometry.is_contiguous else t.contiguous() for t in inputs]
+        network.run_into([array(t) for t in held], [t.data_ptr() for t in outputs])
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def plan(self) -> str:
