@@ -315,7 +315,7 @@ def test_a_sample_of_the_cases_is_always_the_same() -> None:
                 self.callspec = case
 
         def get_closest_marker(self, name: str) -> pytest.Mark | None:
-            return None if self.share is None else pytest.Mark(name, (self.share,), {})
+            return None if self.share is None else getattr(pytest.mark, name)(self.share).mark
 
     chosen = [case for case in range(1000) if in_sample(Item(case, 1 / 3))]  # type: ignore[arg-type]
     assert 270 < len(chosen) < 400
