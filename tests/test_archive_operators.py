@@ -18,7 +18,7 @@ from tests.gradients_beside import check_gradients
 from tests.gradients_beside import expression as with_gradients
 from tests.side_by_side import cases, check, expression
 
-pytestmark = pytest.mark.sampled(1 / 2)
+pytestmark = pytest.mark.sampled(1 / 4)
 
 VALUES = cases("""
 F.interpolate(x(1, 2, 5), size=3)

@@ -19,7 +19,7 @@ from internals.machine_code import compiled_kernels
 from internals.machine_code.language import Inline
 from tests.support import oracle
 
-pytestmark = pytest.mark.sampled(1 / 3)
+pytestmark = pytest.mark.sampled(1 / 6)
 
 SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.5, 3e38, 1e-40]
 

@@ -12,7 +12,7 @@ from internals.autograd import gradcheck, gradgradcheck
 from internals.jit.fuser import fuser, kernels_of
 from tests.fuser_support import assert_same
 
-pytestmark = pytest.mark.sampled(1 / 2)
+pytestmark = pytest.mark.sampled(1 / 4)
 
 F = torch.nn.functional
 

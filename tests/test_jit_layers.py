@@ -15,7 +15,7 @@ from internals.models.gpt import GPT, GPTConfig
 from internals.models.vision_transformer import VisionTransformer
 from tests import layers
 
-pytestmark = pytest.mark.sampled(1 / 2)
+pytestmark = pytest.mark.sampled(1 / 4)
 
 FILES = ("test_nn_layers", "test_nn_recurrent", "test_nn_transformer", "test_nn_breadth")
 CASES = [

@@ -23,7 +23,7 @@ from tests.jit_corpus.running import assert_same, callable_of, outcome, plain
 from tests.jit_modules import CASES, ModuleCase
 from tests.serialization_archives import assert_alike, code, module_of, records, reloaded, saved, traced
 
-pytestmark = pytest.mark.sampled(1 / 2)
+pytestmark = pytest.mark.sampled(1 / 4)
 
 OURS = load(internals)
 

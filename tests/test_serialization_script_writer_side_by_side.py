@@ -46,7 +46,7 @@ OTHER_MODULES = {"convolution and normalization", "exported"}
 # Saved again, `Union[number]` where PyTorch has `number`; and operators that are not here.
 NOT_RESAVED = {"norms", "interpolated"}
 
-pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.sampled(1 / 2)]
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.sampled(1 / 4)]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -15,7 +15,7 @@ from internals.cuda import backend
 from tests.cuda.operator_calls import CUDA, FALLBACK, NATIVE, NOT_COMPARED, OPERATORS, calls, difference, run, way
 from tests.support import full
 
-pytestmark = pytest.mark.sampled(1 / 2)
+pytestmark = pytest.mark.sampled(1 / 4)
 
 CALLS = 25 if full() else 3
 LIST = Path(__file__).parent / "fallback_operators.txt"
