@@ -24,7 +24,7 @@ from internals.core.device import CPU
 from internals.core.dtype import BY_NUMPY, dtype
 from internals.core.geometry import contiguous_geometry, geometry
 from internals.core.storage import Storage
-from internals.core.tensor_impl import TensorImpl, make, newly_made, with_grad
+from internals.core.tensor_impl import TensorImpl, backed_ptr, make, newly_made, with_grad
 from internals.core.tracer import CONSTRUCTOR, tracer, warn_if_tracing
 
 SUPPORTED = "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint8, and bool"
@@ -114,7 +114,7 @@ class ArrayInterface:
     def __array_interface__(self) -> dict[str, Any]:
         g, n = self.tensor._geometry, self.tensor.itemsize
         strides = tuple(s * n for s in g.strides)
-        address = self.tensor.data_ptr()
+        address = backed_ptr(self.tensor)
         return {
             "version": 3,
             "shape": tuple(g.sizes),

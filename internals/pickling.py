@@ -17,7 +17,7 @@ from internals.core.device import META
 from internals.core.dtype import dtype
 from internals.core.geometry import geometry
 from internals.core.storage import Storage, bytes_of
-from internals.core.tensor_impl import TensorImpl, autograd_meta, make, newly_made
+from internals.core.tensor_impl import TensorImpl, autograd_meta, make_checked, newly_made
 
 
 def reduce(t: TensorImpl) -> Any:
@@ -33,7 +33,7 @@ def reduce(t: TensorImpl) -> Any:
 def rebuild_tensor(
     storage: Storage, offset: int, sizes: tuple[int, ...], strides: tuple[int, ...], kind: dtype, requires_grad: bool
 ) -> Any:
-    t = newly_made(make(storage, geometry(sizes, strides, kind, storage.device), offset))
+    t = newly_made(make_checked(storage, geometry(sizes, strides, kind, storage.device), offset))
     return t.requires_grad_() if requires_grad else t
 
 

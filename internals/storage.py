@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from internals.core import dtype as dt
+from internals.core.allocator import int64
 from internals.core.device import device
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype
 from internals.core.geometry import contiguous_geometry
@@ -155,7 +156,7 @@ class storagetype(type):
 
     def __call__(cls, content: Any = 0) -> TypedStorage:
         n = content if isinstance(content, int) else len(content)
-        storage = TypedStorage(Storage.allocate(n * cls.dtype.itemsize), cls.dtype)
+        storage = TypedStorage(Storage.allocate(int64(n * cls.dtype.itemsize)), cls.dtype)
         if not isinstance(content, int):
             for i, value in enumerate(content):
                 storage[i] = value
@@ -168,7 +169,7 @@ class storagetype(type):
 class _untyped(type):
     def __call__(cls, content: Any = 0) -> Storage:
         if isinstance(content, int):
-            return Storage.allocate(content)
+            return Storage.allocate(int64(content))
         storage = Storage.allocate(len(content))
         np.ndarray((len(content),), np.uint8, storage.memory())[...] = content
         return storage

@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 
 from internals.core import dtype as dt
+from internals.core.allocator import LARGEST
 from internals.core.backend_hooks import hooks
 from internals.core.device import CPU, META
 from internals.core.dtype import dtype
@@ -248,8 +249,13 @@ def shared_geometry(inputs: Sequence[Any]) -> Geometry | None:
 
 
 def number(value: Any, target: dtype) -> Any:
-    """A Python number as a numpy scalar of `target`; integers wrap around and floats become inf, as a C cast would do it."""
+    """A Python number as a numpy scalar of `target`; integers wrap around and floats become inf, as a C cast would do it.
+
+    Raises OverflowError for an integer that does not fit into 64 bits and so could not have come from C.
+    """
     if target.category == dt.INTEGRAL and not isinstance(value, bool):
+        if not ~LARGEST <= value <= 2 * LARGEST + 1:
+            raise OverflowError(f"int too big to convert: {value}")
         bits = target.itemsize * 8
         wrapped = int(value) & ((1 << bits) - 1)
         return np.array(wrapped, dtype=f"u{target.itemsize}").view(target.np)[()]

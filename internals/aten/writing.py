@@ -11,7 +11,7 @@ from typing import Any
 
 from internals.core.device import CPU, META, device
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype
-from internals.core.geometry import contiguous_geometry, with_keys
+from internals.core.geometry import bytes_spanned, contiguous_geometry, geometry, with_keys
 from internals.core.promotion import can_cast
 from internals.core.return_types import NamedResult, named
 from internals.core.tensor_impl import TensorImpl, array
@@ -104,11 +104,16 @@ def resize_output(out: TensorImpl, sizes: Sequence[int]) -> bool:
     return True
 
 
-def resize(t: TensorImpl, sizes: Sequence[int]) -> None:
-    """Contiguous `sizes` for `t`; its storage grows if it is too small, and never shrinks."""
-    fresh = contiguous_geometry(sizes, t.dtype, t.device)
-    needed = (t._offset + fresh.numel) * fresh.dtype.itemsize if fresh.numel else 0
-    if needed > t._storage.nbytes():
+def resize(t: TensorImpl, sizes: Sequence[int], strides: Sequence[int] | None = None) -> None:
+    """Other sizes for `t`, contiguous unless `strides` are given; its storage grows if it is too small, and never shrinks.
+
+    Raises RuntimeError when there is no such memory, or the storage may not grow.
+    """
+    if strides is None:
+        fresh = contiguous_geometry(sizes, t.dtype, t.device)
+    else:
+        fresh = geometry(sizes, strides, t.dtype, t.device)
+    if (needed := bytes_spanned(fresh, t._offset)) > t._storage.nbytes():
         t._storage.resize_(needed)
     t._geometry = fresh if t._geometry.keys == fresh.keys else with_keys(fresh, t._geometry.keys)
     t._array = None

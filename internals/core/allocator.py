@@ -15,6 +15,8 @@ from typing import Any
 
 from .device import CPU, device
 
+LARGEST = (1 << 63) - 1  # int64_t: numbers of elements, strides and bytes, in PyTorch and in machine code
+
 
 class DataPtr:
     """An address, and how to give it back.
@@ -61,6 +63,21 @@ class Allocator:
 
     def __repr__(self) -> str:
         return f"{self.name}(device='{self.device}')"
+
+
+def check_nbytes(nbytes: int) -> None:
+    """Raises RuntimeError for a number of bytes that C's functions would take for another one."""
+    if nbytes < 0:
+        raise RuntimeError(f"alloc_cpu() seems to have been called with negative number: {nbytes}")
+    if nbytes > LARGEST:
+        raise RuntimeError(f"can't allocate memory: {nbytes} bytes are more than an address can count")
+
+
+def int64(value: int) -> int:
+    """`value`. Raises ValueError for a number that is no int64: what is written in C would take it for another one."""
+    if not ~LARGEST <= value <= LARGEST:
+        raise ValueError(f"Overflow when unpacking long long: {value} is no int64")
+    return value
 
 
 def delete_nothing(context: Any) -> None:

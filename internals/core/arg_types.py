@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import dtype as dtypes
+from .allocator import int64
 from .device import device
 from .dtype import dtype
 from .tensor_impl import TensorImpl, host_array
@@ -50,10 +51,10 @@ def converter(t: Type, value: Any) -> Callable[[Any], Any] | None:
             one, n = converter(t.__class__(t.base), value) or _same, t.list_size or 1
             return lambda v: [one(v)] * n
         if t.base == "int":
-            return lambda v: [_to_int(x) for x in v]
+            return _to_ints
         return lambda v: [(converter(t.__class__(t.base), x) or _same)(x) for x in v]
     if t.base == "int":
-        return None if type(value) is int else _to_int
+        return _to_int
     if t.base == "float":
         return None if type(value) is float else _to_float
     if t.base == "bool":
@@ -134,9 +135,17 @@ def _same(v: Any) -> Any:
 
 
 def _to_int(v: Any) -> int:
-    if type(v) is int or isinstance(v, TracedInt):
-        return v
-    return as_int(v) if isinstance(v, TensorImpl) else int(v)
+    if type(v) is not int and not isinstance(v, TracedInt):
+        v = as_int(v) if isinstance(v, TensorImpl) else int(v)
+    return int64(v)
+
+
+def _to_ints(values: Any) -> list[int]:
+    """Raises TypeError for numbers that are no int64s."""
+    try:
+        return [_to_int(v) for v in values]
+    except ValueError as error:
+        raise TypeError(f'failed to unpack the object {tuple(values)} with error "{error}"') from None
 
 
 def as_int(t: TensorImpl) -> int:

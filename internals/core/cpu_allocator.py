@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from .allocator import Allocator, DataPtr
+from .allocator import Allocator, DataPtr, check_nbytes
 from .hot import hot
 
 ALIGNMENT = 64
@@ -77,8 +77,7 @@ class SystemAllocator(Allocator):
     name = "SystemAllocator"
 
     def allocate(self, nbytes: int) -> DataPtr:
-        if nbytes < 0:
-            raise RuntimeError(f"SystemAllocator: can't allocate {nbytes} bytes: the size is negative")
+        check_nbytes(nbytes)  # ctypes.c_size_t takes 2**64 for 0
         if nbytes == 0:
             return DataPtr(0, None, system_free)
         pointer = system_allocate(nbytes)

@@ -5,8 +5,12 @@ So "same shape, same layout, same dtype, nothing special about either" is a sing
 "like its input" is a single assignment. The functions below are the arithmetic of strides: which are contiguous, and when
 an old set of strides can express a new shape (`view`).
 
+Python's integers do not wrap, those of kernels and allocators do. So every number of elements, stride and span is checked
+here, once for each geometry, before anybody computes an address with it.
+
 How the real one differs: every `TensorImpl` carries its own sizes and strides (`SizesAndStrides`), numel and contiguity
-flags, recomputed when they change; nothing is shared between tensors.
+flags, recomputed when they change; nothing is shared between tensors. Its checks are where a storage is made or set
+(`aten/src/ATen/EmptyTensor.cpp`), in arithmetic that notices an overflow.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from math import prod
 from typing import Any
 
 from . import dtype as dt
+from .allocator import LARGEST
 from .cpu_allocator import Block, caching_allocator
 from .device import CPU, device
 from .dispatch_key import ADINPLACEORVIEW, AUTOGRAD_MASK, INFERENCE, autograd_key, backend_key
@@ -26,14 +31,15 @@ from .size import Size
 class Geometry:
     """Sizes, strides (in elements), dtype, device and dispatch keys, with what follows from them.
 
-    `numel` elements; `nbytes` a contiguous copy needs; `is_contiguous`; `plain`: a contiguous CPU tensor with memory that
-    needs no keys but its backend's; `fast`: plain and of a floating or complex dtype, the case the generated short cuts are
-    for; `free_list`: the allocator's free list that serves plain tensors; `without_grad`: the same less the Autograd key, which
-    is what a kernel gives its result; `with_grad`: the same with that key, once somebody asked for it (`requiring_grad`);
-    `fast_recorded`: `fast` but for that key; `alone`: a tuple of nothing but this geometry.
+    `numel` elements; `span`, how many lie from the first to the last, gaps included; `nbytes` a contiguous copy needs;
+    `is_contiguous`; `plain`: a contiguous CPU tensor with memory that needs no keys but its backend's; `fast`: plain and of a
+    floating or complex dtype, the case the generated short cuts are for; `free_list`: the allocator's free list that serves plain
+    tensors; `without_grad`: the same less the Autograd key, which is what a kernel gives its result; `with_grad`: the same with
+    that key, once somebody asked for it (`requiring_grad`); `fast_recorded`: `fast` but for that key; `alone`: a tuple of nothing
+    but this geometry.
     """
 
-    __slots__ = ("sizes", "strides", "dtype", "device", "keys", "numel", "nbytes", "is_contiguous", "plain", "fast",
+    __slots__ = ("sizes", "strides", "dtype", "device", "keys", "numel", "span", "nbytes", "is_contiguous", "plain", "fast",
                  "takes_floats", "free_list", "like", "without_grad", "with_grad", "fast_recorded", "alone")  # fmt: skip
 
     sizes: Size
@@ -42,6 +48,7 @@ class Geometry:
     device: device
     keys: int
     numel: int
+    span: int
     nbytes: int
     is_contiguous: bool
     plain: bool
@@ -67,7 +74,10 @@ INTERN_LIMIT = 1 << 14
 def geometry(
     sizes: Sequence[int], strides: Sequence[int], dtype: dtype, device: device = CPU, keys: int | None = None
 ) -> Geometry:
-    """The one `Geometry` with these properties. `keys` defaults to the backend's keys."""
+    """The one `Geometry` with these properties. `keys` defaults to the backend's keys.
+
+    Raises RuntimeError for negative sizes and strides, and when a number that follows from them is no int64.
+    """
     if keys is None:
         keys = default_keys(device)
     key = (sizes := tuple(sizes), strides := tuple(strides), dtype, device, keys)
@@ -82,10 +92,12 @@ def geometry(
 
 
 def contiguous_geometry(sizes: Sequence[int], dtype: dtype, device: device = CPU) -> Geometry:
-    """The geometry of a fresh row-major tensor."""
+    """The geometry of a fresh row-major tensor. Raises RuntimeError when there can be no such memory."""
     key = (sizes := tuple(sizes), dtype, device)
     found = _contiguous.get(key)
     if found is None:
+        if prod(sizes) * dtype.itemsize > LARGEST:
+            raise RuntimeError(f"Storage size calculation overflowed with sizes={list(sizes)}")
         found = _contiguous[key] = geometry(sizes, contiguous_strides(sizes), dtype, device)
     return found
 
@@ -135,6 +147,29 @@ def channels_last_strides(sizes: Sequence[int]) -> tuple[int, ...]:
     for d, s in zip(order, packed):
         strides[d] = s
     return tuple(strides)
+
+
+def numel_of(sizes: Sequence[int]) -> int:
+    """The number of elements. Raises RuntimeError when it is no int64, or a size is negative."""
+    numel = prod(sizes)
+    if numel > LARGEST or min(sizes, default=0) < 0:
+        raise RuntimeError(f"numel: integer multiplication overflow: no tensor has the sizes {list(sizes)}")
+    return numel
+
+
+def span_of(sizes: Sequence[int], strides: Sequence[int]) -> int:
+    """How many elements lie from the first to the last, both included, what is between them too; 0 if there are none."""
+    return 0 if 0 in sizes else 1 + sum((n - 1) * s for n, s in zip(sizes, strides))
+
+
+def bytes_spanned(g: Geometry, storage_offset: int = 0) -> int:
+    """How long a storage has to be for a tensor of geometry `g` to lie in it. Raises RuntimeError when none can be."""
+    needed = (storage_offset + g.span) * g.dtype.itemsize if g.span else 0
+    if needed > LARGEST:
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={list(g.sizes)} and strides={list(g.strides)}"
+        )
+    return needed
 
 
 def is_contiguous(sizes: Sequence[int], strides: Sequence[int]) -> bool:
@@ -244,11 +279,16 @@ def wrap_dims(dims: Sequence[int] | int | None, ndim: int) -> tuple[int, ...]:
 def _make(sizes: tuple[int, ...], strides: tuple[int, ...], dtype: dtype, device: device, keys: int) -> Geometry:
     g = object.__new__(Geometry)
     g.sizes, g.strides, g.dtype, g.device, g.keys = Size(sizes), strides, dtype, device, keys
-    g.numel = prod(sizes)
+    g.numel = numel_of(sizes)
+    if max(strides, default=0) > LARGEST:
+        raise RuntimeError(f"Stride calculation overflowed: {list(strides)}, for sizes={list(sizes)}")
+    if min(strides, default=0) < 0:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(sizes)} and strides={list(strides)}")
+    g.span = span_of(sizes, strides)
     g.nbytes = g.numel * dtype.itemsize
     g.is_contiguous = is_contiguous(sizes, strides)
     usual = g.is_contiguous and strides == contiguous_strides(sizes)  # no odd strides in dimensions of size 1
-    g.plain = usual and device is CPU and g.nbytes > 0 and keys == default_keys(CPU)
+    g.plain = usual and device is CPU and 0 < g.nbytes <= LARGEST and keys == default_keys(CPU)
     g.fast = g.plain and dtype.category >= FLOATING
     g.takes_floats = dtype.category != COMPLEX and dtype is not float16  # half computes with numbers in single
     g.free_list = caching_allocator.free_list(g.nbytes) if g.plain else []

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import dtype as dtypes
+from .allocator import LARGEST
 from .arg_types import SEQUENCES, accepts, converter, is_int, is_number, python_type, type_name
 from .dispatcher import OperatorHandle
 from .formats import FORMATS
@@ -131,11 +132,14 @@ class Signature:
                 shown = "input" if a.name == "self" else a.name
                 return f"(): argument '{shown}'{position} must be {python_type(a.type)}{_found(a.type, values[a.name])}"
             convert = converter(a.type, values[a.name])
-            if convert is None:
-                parts.append(source[a.name])
-            else:
+            given = source[a.name]
+            if convert is not None:
                 scope[f"c{i}"] = convert
-                parts.append(f"c{i}({source[a.name]})")
+                given = f"c{i}({given})"
+                if str(a.type) in ("int", "int?") and type(values[a.name]) is int:  # the usual case costs no call
+                    at = source[a.name]
+                    given = f"({at} if {~LARGEST} <= {at} <= {LARGEST} else {given})"
+            parts.append(given)
         if missing:
             return _missing(missing)
         if operands:

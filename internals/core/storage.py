@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from . import cpu_allocator
-from .allocator import Allocator, DataPtr, drop_reference
+from .allocator import Allocator, DataPtr, check_nbytes, drop_reference, int64
 from .backend_hooks import hooks
 from .cpu_allocator import Block, caching_allocator
 from .device import CPU, META, device, resolve
@@ -48,6 +48,7 @@ class Storage:
 
         Raises RuntimeError when there is no such memory.
         """
+        check_nbytes(nbytes)
         if device is META:
             return cls(DataPtr(0, None, cpu_allocator.system_free, META), nbytes, None, True)
         if pinned:
@@ -116,7 +117,7 @@ class Storage:
         """Grow or shrink: new memory, the old bytes copied, the old memory given back. Raises RuntimeError if not resizable."""
         if not self._resizable:
             raise RuntimeError("Trying to resize storage that is not resizable")
-        fresh = Storage.allocate(nbytes, self.device)
+        fresh = Storage.allocate(int64(nbytes), self.device)
         kept = min(nbytes, self._nbytes)
         if kept and self._data.pointer:
             copy_bytes(fresh, self, kept)

@@ -26,6 +26,7 @@ from .dispatch_key import AUTOGRAD_MASK, INFERENCE
 from .dtype import dtype
 from .geometry import (
     Geometry,
+    bytes_spanned,
     contiguous_geometry,
     geometry,
     is_channels_last_contiguous,
@@ -266,6 +267,7 @@ def array(t: TensorImpl) -> Any:
         g = t._geometry
         if g.device is not CPU:
             raise RuntimeError(f"the CPU cannot look into a tensor on '{g.device}'; move it with .to('cpu') first")
+        check_backed(t._storage, g, t._offset)  # somebody may have made the storage shorter
         n = g.dtype.itemsize
         if g.nbytes == 0:
             a = np.empty(g.sizes, g.dtype.np)
@@ -288,15 +290,44 @@ def host_array(t: TensorImpl) -> Any:
 
 
 def make(storage: Storage, geometry: Geometry, storage_offset: int = 0, array: Any = None) -> Any:
-    """A new tensor looking at `storage`. The caller answers for the geometry fitting into it."""
+    """A new tensor looking at `storage`. The caller answers for the geometry fitting into it: one that follows from another
+    tensor's does, one that came from elsewhere goes through `make_checked`."""
     t: Any = _new(_tensor_class)
     t._storage, t._geometry, t._offset, t._array = storage, geometry, storage_offset, array
     t._version_counter = t._autograd_meta = None
     return t
 
 
+def make_checked(storage: Storage, geometry: Geometry, storage_offset: int = 0) -> Any:
+    """`make`. Raises RuntimeError unless every element of the new tensor lies in the storage."""
+    check_backed(storage, geometry, storage_offset)
+    return make(storage, geometry, storage_offset)
+
+
+def check_backed(storage: Storage, g: Geometry, storage_offset: int) -> None:
+    """Raises RuntimeError unless every element of a tensor of geometry `g` lies in the storage."""
+    if storage_offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
+    if (needed := bytes_spanned(g, storage_offset)) > storage._nbytes:
+        raise RuntimeError(
+            f"setStorage: sizes {list(g.sizes)}, strides {list(g.strides)}, storage offset {storage_offset}, and itemsize "
+            f"{g.dtype.itemsize} requiring a storage size of {needed} are out of bounds for storage of size {storage._nbytes}"
+        )
+
+
+def backed_ptr(t: TensorImpl) -> int:
+    """Where the first element is, for machine code, which believes what it is told.
+
+    Raises RuntimeError unless every element lies in the tensor's storage.
+    """
+    storage, g = t._storage, t._geometry
+    if (t._offset + g.span) * g.dtype.itemsize > storage._nbytes:
+        check_backed(storage, g, t._offset)
+    return t.data_ptr()
+
+
 def empty(g: Geometry) -> Any:
-    """A new tensor of geometry `g` on memory of its own, uninitialised."""
+    """A new tensor of geometry `g` on memory of its own, uninitialised. Raises RuntimeError when there is no such memory."""
     if g.plain and not hot.off:
         free = g.free_list
         if free:
@@ -316,14 +347,12 @@ def empty(g: Geometry) -> Any:
         t._array = block.array if block.geometry is g else ready_array(block, g)
         t._version_counter = t._autograd_meta = None
         return t
-    span = 0 if g.numel == 0 else 1 + sum((n - 1) * s for n, s in zip(g.sizes, g.strides))
-    return newly_made(make(Storage.allocate(span * g.dtype.itemsize, g.device), g))
+    return newly_made(make(Storage.allocate(bytes_spanned(g), g.device), g))
 
 
 def empty_pinned(g: Geometry) -> Any:
     """A new tensor of geometry `g` in host memory that a GPU can reach by itself."""
-    span = 0 if g.numel == 0 else 1 + sum((n - 1) * s for n, s in zip(g.sizes, g.strides))
-    return newly_made(make(Storage.allocate(span * g.dtype.itemsize, CPU, pinned=True), g))
+    return newly_made(make(Storage.allocate(bytes_spanned(g), CPU, pinned=True), g))
 
 
 def newly_made(t: Any) -> Any:

@@ -15,6 +15,7 @@ from typing import Any
 
 from internals.core.dtype import dtype
 from internals.core.geometry import is_contiguous
+from internals.core.tensor_impl import backed_ptr
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +62,13 @@ def flat(t: Any) -> DeviceArray:
     """The elements from the tensor's first one to the end of its storage, one after the other."""
     g = t._geometry
     count = t._storage._nbytes // g.dtype.itemsize - t._offset
-    return DeviceArray(t.data_ptr(), (max(count, 0),), (1,), g.dtype, _index(t), t._storage)
+    return DeviceArray(backed_ptr(t), (max(count, 0),), (1,), g.dtype, _index(t), t._storage)
 
 
 def whole(t: Any) -> DeviceArray:
     """The tensor with its own sizes and strides."""
     g = t._geometry
-    return DeviceArray(t.data_ptr(), tuple(g.sizes), tuple(g.strides), g.dtype, _index(t), t._storage)
+    return DeviceArray(backed_ptr(t), tuple(g.sizes), tuple(g.strides), g.dtype, _index(t), t._storage)
 
 
 def _index(t: Any) -> int:

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from internals.aten.writing import write_out, write_outs
+from internals.aten.writing import resize, write_out, write_outs
 from internals.core.device import CPU, device
 from internals.core.dispatch_key import DispatchKey
 from internals.core.dispatcher import OperatorHandle, dispatcher, tls
@@ -146,16 +146,14 @@ def _write_back(original: Any, copy: Any) -> None:
     elif isinstance(original, TensorImpl) and original is not copy:
         g = copy._geometry
         if original.shape != copy.shape:
-            ops.resize_(original, list(copy.shape), None)
-            original._geometry = geometry(g.sizes, g.strides, g.dtype, original.device, original._geometry.keys)
+            resize(original, g.sizes, g.strides)
         ops.copy_(_span(original), _span(copy), False)
 
 
 def _span(t: Any) -> Any:
     """All that lies between the first and the last element of `t`, as a vector."""
     g = t._geometry
-    n = 1 + sum((size - 1) * stride for size, stride in zip(g.sizes, g.strides)) if g.numel else 0
-    return make(t._storage, contiguous_geometry((n,), g.dtype, g.device), t._offset)
+    return make(t._storage, contiguous_geometry((g.span,), g.dtype, g.device), t._offset)
 
 
 def _to_device(result: Any, originals: dict[int, Any], where: device) -> Any:

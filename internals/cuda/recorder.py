@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from internals.core import dtype as dtypes
-from internals.core.tensor_impl import TensorImpl
+from internals.core.tensor_impl import TensorImpl, backed_ptr
 
 from .access_log import Access, AccessLog, ArrayInfo, Place
 from .device_array import DeviceArray
@@ -189,7 +189,7 @@ class _Memory:
         """The launch's argument for `value`."""
         if isinstance(value, TensorImpl):
             g = value._geometry
-            found = DeviceArray(value.data_ptr(), tuple(g.sizes), tuple(g.strides), g.dtype, -1)
+            found = DeviceArray(backed_ptr(value), tuple(g.sizes), tuple(g.strides), g.dtype, -1)
             if value.device.type == "cpu":
                 self.starts[name] = value.storage_offset() * g.dtype.itemsize % ALIGNED
             elif value.device.type == "cuda":

@@ -22,7 +22,7 @@ from internals.core import dtype as dt
 from internals.core.allocator import DataPtr, drop_reference
 from internals.core.device import META
 from internals.core.dtype import dtype
-from internals.core.geometry import contiguous_strides
+from internals.core.geometry import bytes_spanned, contiguous_strides
 from internals.core.storage import Storage
 from internals.core.tensor_impl import TensorImpl
 from internals.storage import TypedStorage
@@ -30,7 +30,7 @@ from internals.storage import TypedStorage
 from .container.mapped_file import MappedFile, map_source
 from .container.replaced_file import ReplacedFile
 from .errors import ArchiveError
-from .pickles.pickled_types import extent, view_of
+from .pickles.pickled_types import view_of
 from .pickles.storages import moved
 
 # The format's names of the dtypes.
@@ -148,7 +148,7 @@ def overlapping(tensors: dict[str, Any], names: list[str]) -> list[set[str]]:
 
 
 def byte_range(t: Any) -> tuple[int, int]:
-    return t.data_ptr(), t.data_ptr() + extent(t.shape, t.stride()) * t.element_size()
+    return t.data_ptr(), t.data_ptr() + bytes_spanned(t._geometry)
 
 
 def part_of(file: MappedFile, start: int, nbytes: int, kind: dtype) -> Storage | None:

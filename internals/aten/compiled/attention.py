@@ -20,6 +20,7 @@ import numpy as np
 from internals.core import dtype as dt
 from internals.core.dtype import dtype
 from internals.core.geometry import Geometry
+from internals.core.tensor_impl import backed_ptr
 from internals.machine_code import kernel, template
 from internals.machine_code.entry import Entry
 from internals.machine_code.llvm import entry_from_ir
@@ -81,8 +82,8 @@ def attend(query: Any, key: Any, value: Any, out: Any, factor: float, is_causal:
         return False
     dtype, n_keys, pieces = query.dtype, key._geometry.sizes[2], PARTS_A_THREAD * get_num_threads()
     keys, scores, taken = Scratch(plan.copied, dtype), Scratch(2 * pieces * BLOCK * n_keys, dtype), ctypes.c_int64(0)
-    plan.copy.run(keys.data_ptr(), key.data_ptr())
-    addresses = query.data_ptr(), keys.data_ptr(), value.data_ptr(), out.data_ptr(), scores.data_ptr()
+    plan.copy.run(keys.data_ptr(), backed_ptr(key))
+    addresses = backed_ptr(query), keys.data_ptr(), backed_ptr(value), backed_ptr(out), scores.data_ptr()
     plan.entry.parallel(
         plan.items, plan.grain, *plan.functions, *addresses, ctypes.addressof(taken), *plan.numbers, factor
     )

@@ -15,7 +15,7 @@ from __future__ import annotations
 from math import nan, prod, sqrt
 from typing import Any
 
-from internals.core.tensor_impl import TensorImpl, empty_contiguous
+from internals.core.tensor_impl import TensorImpl, backed_ptr, empty_contiguous
 from internals.machine_code import inline, kernel, template
 from internals.machine_code.language import SUM_MAY_BE_REORDERED
 
@@ -142,10 +142,10 @@ def run_evaluate(x: TensorImpl, weight: Any, bias: Any, mean: Any, variance: Any
     found = typed(evaluate, EVALUATE, x.dtype)
     if found is not None:
         images, channels, *rest = x.shape
-        size, some = prod(rest), mean.data_ptr()
+        size, some = prod(rest), backed_ptr(mean)
         found.parallel(
-            images * channels, GRAIN // (size + 1) + 1, x.data_ptr(), some, variance.data_ptr(), _pointer(weight, some),
-            _pointer(bias, some), out.data_ptr(), weight is not None, bias is not None, channels, size, eps,
+            images * channels, GRAIN // (size + 1) + 1, backed_ptr(x), some, backed_ptr(variance), _pointer(weight, some),
+            _pointer(bias, some), backed_ptr(out), weight is not None, bias is not None, channels, size, eps,
         )  # fmt: skip
     return found is not None
 
@@ -156,11 +156,11 @@ def run_train(
     """Fill `out`, `mean` and `rstd`, and move the running statistics; False where there is no machine code."""
     found = typed(train, TRAIN, x.dtype)
     if found is not None:
-        images, channels, size, some = x.shape[0], x.shape[1], prod(tuple(x.shape)[2:]), mean.data_ptr()
+        images, channels, size, some = x.shape[0], x.shape[1], prod(tuple(x.shape)[2:]), backed_ptr(mean)
         given = (weight, bias, *running)
         found.parallel(
-            channels, GRAIN // (images * size + 1) + 1, x.data_ptr(), *(_pointer(t, some) for t in given), out.data_ptr(), some,
-            rstd.data_ptr(), *(t is not None for t in given), images, channels, size, momentum, eps,
+            channels, GRAIN // (images * size + 1) + 1, backed_ptr(x), *(_pointer(t, some) for t in given), backed_ptr(out), some,
+            backed_ptr(rstd), *(t is not None for t in given), images, channels, size, momentum, eps,
         )  # fmt: skip
     return found is not None
 
@@ -176,13 +176,14 @@ def run_backward(
     images, channels, size = x.shape[0], x.shape[1], prod(tuple(x.shape)[2:])
     dx = empty_as(x, x.shape) if wants_dx else None
     dw, db = (empty_contiguous((channels,), x.dtype) for _ in range(2))
-    some = dw.data_ptr()
+    some = backed_ptr(dw)
     found.parallel(
-        channels, GRAIN // (images * size + 1) + 1, g.data_ptr(), x.data_ptr(), _pointer(weight, some), mean.data_ptr(),
-        rstd.data_ptr(), _pointer(dx, some), some, db.data_ptr(), weight is not None, wants_dx, training, images, channels, size,
+        channels, GRAIN // (images * size + 1) + 1, backed_ptr(g), backed_ptr(x), _pointer(weight, some), backed_ptr(mean),
+        backed_ptr(rstd), _pointer(dx, some), some, backed_ptr(db), weight is not None, wants_dx, training, images, channels,
+        size,
     )  # fmt: skip
     return dx, dw, db
 
 
 def _pointer(t: Any, otherwise: int) -> int:
-    return otherwise if t is None else t.data_ptr()
+    return otherwise if t is None else backed_ptr(t)

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from internals.core.dtype import dtype
 from internals.core.geometry import Geometry
+from internals.core.tensor_impl import backed_ptr
 from internals.machine_code.entry import Entry
 from internals.machine_code.llvm import entry_from_ir
 from internals.machine_code.settings import settings
@@ -63,7 +64,7 @@ def multiply(a: Any, x: Any, out: Any) -> bool:
     plan = _plan(g, x._geometry, settings.least, settings.threshold is not None)
     if plan is None:
         return False
-    plan.run(a.data_ptr(), x.data_ptr(), out.data_ptr(), g.dtype)
+    plan.run(backed_ptr(a), backed_ptr(x), backed_ptr(out), g.dtype)
     return True
 
 

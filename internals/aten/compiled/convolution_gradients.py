@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
+from internals.core.tensor_impl import TensorImpl, array, backed_ptr, empty_contiguous
 
 from ..native.memory_format import empty_as
 from . import depthwise, layouts, windows
@@ -87,7 +87,7 @@ def _exchanged(weight: TensorImpl, elements: int, groups: int) -> Scratch:
     turned = Scratch(weight.numel(), weight.dtype)
     blocks = ceil(inputs / re.SIDE)
     typed(re.exchange_channels, re.EXCHANGE_CHANNELS, weight.dtype).parallel(
-        groups * blocks, GRAIN // (outputs * elements * re.SIDE) + 1, weight.data_ptr(), turned.data_ptr(), outputs, inputs,
+        groups * blocks, GRAIN // (outputs * elements * re.SIDE) + 1, backed_ptr(weight), turned.data_ptr(), outputs, inputs,
         elements, blocks,
     )  # fmt: skip
     return turned
@@ -101,7 +101,7 @@ def _add_columns(g: TensorImpl, weight: TensorImpl, dx: TensorImpl, window: Wind
     blocks = ceil(rows / re.SIDE)
     turned = Scratch(groups * rows * terms, g.dtype)
     typed(re.transpose, re.TRANSPOSE, g.dtype).parallel(
-        groups * blocks, GRAIN // (terms * re.SIDE) + 1, weight.data_ptr(), turned.data_ptr(), terms, rows, blocks
+        groups * blocks, GRAIN // (terms * re.SIDE) + 1, backed_ptr(weight), turned.data_ptr(), terms, rows, blocks
     )
     together = min(images, max(1, layouts.CHUNK // (g.itemsize * plane * groups * rows)))
     tile = best_tile(g.dtype, rows, together * plane)
@@ -168,8 +168,8 @@ def weight_gradient(g: TensorImpl, x: TensorImpl, like: TensorImpl, how: How, gr
                 )  # fmt: skip
                 multiply(g.dtype, tile, many, first > 0)
     typed(re.collect_weights, re.COLLECT_WEIGHTS, g.dtype).parallel(
-        outputs, GRAIN // (line * kernel_h) + 1, sums.data_ptr(), dw.data_ptr(), inputs, kernel_h, kernel_w, line, outputs * line,
-        inputs if whole_rows else run,
+        outputs, GRAIN // (line * kernel_h) + 1, sums.data_ptr(), backed_ptr(dw), inputs, kernel_h, kernel_w, line,
+        outputs * line, inputs if whole_rows else run,
     )  # fmt: skip
     return dw
 
@@ -196,7 +196,7 @@ def bias_gradient(g: TensorImpl) -> Any:
     images, size = g.shape[0], prod(g.shape[2:])
     if g.is_contiguous() and g.numel():
         typed(re.sum_channels, re.SUM_CHANNELS, g.dtype).parallel(
-            g.shape[1], GRAIN // (images * size) + 1, g.data_ptr(), db.data_ptr(), images, g.shape[1], size
+            g.shape[1], GRAIN // (images * size) + 1, backed_ptr(g), backed_ptr(db), images, g.shape[1], size
         )
     else:
         np.add.reduce(array(g), (0, *range(2, g.dim())), out=array(db))

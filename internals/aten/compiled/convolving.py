@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from internals.core.tensor_impl import TensorImpl
+from internals.core.tensor_impl import TensorImpl, backed_ptr
 
 from ..native.memory_format import empty_as
 from . import layouts, product
@@ -55,7 +55,7 @@ def convolution(
     if out.numel():
         window = window_of(tuple(weight.shape)[2:], *how)
         weight = contiguous(weight)
-        convolve(as_images(input), weight.data_ptr(), bias, as_images(out), window, groups)
+        convolve(as_images(input), backed_ptr(weight), bias, as_images(out), window, groups)
     return out
 
 

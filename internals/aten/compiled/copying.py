@@ -18,7 +18,7 @@ import numpy as np
 from internals.aten.broadcasting import Strides, broadcast_strides, coalesce, memory_order
 from internals.core.dtype import BOOL, FLOATING, dtype
 from internals.core.geometry import Geometry
-from internals.core.tensor_impl import TensorImpl
+from internals.core.tensor_impl import TensorImpl, backed_ptr
 from internals.cuda.kernels import functors as f
 from internals.machine_code.language import inline, template
 from internals.machine_code.parallel import get_num_threads
@@ -42,7 +42,7 @@ def copy(target: TensorImpl, source: TensorImpl) -> bool:
     plan = _plan(target._geometry, source._geometry)
     if plan is None or not _pays(plan, target._geometry, source.dtype):
         return False
-    plan.run(target.data_ptr(), source.data_ptr())
+    plan.run(backed_ptr(target), backed_ptr(source))
     return True
 
 
@@ -58,7 +58,7 @@ def copy_reversed(target: TensorImpl, source: TensorImpl, dims: Sequence[int]) -
     plan = plan_copy(g.dtype, source.dtype, tuple(sizes), g.strides, tuple(strides))
     if plan is None or not use_compiled(g.numel, WORTH_COMPILING) or not are_apart(target, source):
         return False
-    plan.run(target.data_ptr(), source.data_ptr() + first * source.itemsize)
+    plan.run(backed_ptr(target), backed_ptr(source) + first * source.itemsize)
     return True
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from math import prod
 from typing import Any
 
-from internals.core.tensor_impl import TensorImpl
+from internals.core.tensor_impl import TensorImpl, backed_ptr
 from internals.machine_code import inline, kernel, template
 from internals.machine_code.language import SUM_MAY_BE_REORDERED
 
@@ -87,7 +87,7 @@ def gradient_of_input(g: TensorImpl, weight: TensorImpl, dx: TensorImpl, window:
     """Fill `dx` (N, C, H, W), which is row-major, with what it gets back for a gradient g (N, O, H', W')."""
     (images, channels, height, width), (outputs, rows, places) = dx.shape, g.shape[1:]
     typed(input_gradient, INPUT_GRADIENT, g.dtype).parallel(
-        images * channels, GRAIN // (rows * places * prod(window.kernel)) + 1, g.data_ptr(), weight.data_ptr(), dx.data_ptr(),
+        images * channels, GRAIN // (rows * places * prod(window.kernel)) + 1, backed_ptr(g), backed_ptr(weight), backed_ptr(dx),
         *window.kernel, outputs, channels, rows, places, height, width, *window.padding, *window.stride, *window.dilation,
         *g.stride(),
     )  # fmt: skip
@@ -99,7 +99,7 @@ def gradient_of_weight(g: TensorImpl, x: TensorImpl, dw: TensorImpl, window: Win
     for first, n, plan, laid in _laid_out(x, g, window):
         typed(weight_gradient, WEIGHT_GRADIENT, g.dtype).parallel(
             outputs, GRAIN // (n * rows * places * prod(window.kernel)) + 1, laid.data_ptr(), plan.offsets.address,
-            image_at(g, first), dw.data_ptr(), prod(window.kernel), outputs, x.shape[1], plan.plane, plan.columns, rows, places,
+            image_at(g, first), backed_ptr(dw), prod(window.kernel), outputs, x.shape[1], plan.plane, plan.columns, rows, places,
             n, *g.stride(), first > 0,
         )  # fmt: skip
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from internals.core.dtype import dtype
 from internals.core.geometry import Geometry
+from internals.core.tensor_impl import backed_ptr
 from internals.machine_code.entry import Entry
 from internals.machine_code.llvm import entry_from_ir
 from internals.machine_code.settings import use_compiled
@@ -45,8 +46,8 @@ def dots(x: Any, w_transposed: Any, bias: Any, out: Any) -> bool:
     if plan is None:
         return False
     entry, items, grain, numbers = plan
-    bias_at = _NOTHING[g.dtype][1] if bias is None else bias.data_ptr()
-    entry.parallel(items, grain, x.data_ptr(), w_transposed.data_ptr(), bias_at, out.data_ptr(), *numbers)
+    bias_at = _NOTHING[g.dtype][1] if bias is None else backed_ptr(bias)
+    entry.parallel(items, grain, backed_ptr(x), backed_ptr(w_transposed), bias_at, backed_ptr(out), *numbers)
     return True
 
 

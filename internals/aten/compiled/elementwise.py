@@ -26,7 +26,7 @@ from internals.core import dtype as dt
 from internals.core.device import CPU
 from internals.core.dtype import BOOL, dtype
 from internals.core.geometry import Geometry
-from internals.core.tensor_impl import TensorImpl
+from internals.core.tensor_impl import TensorImpl, backed_ptr
 from internals.cuda.templates import DeviceFunction
 from internals.machine_code.parallel import get_num_threads
 from internals.machine_code.settings import use_compiled
@@ -105,11 +105,11 @@ def run_scaled(loop: Any, a: TensorImpl, b: TensorImpl, alpha: float, output: Te
     if plan is None:
         return False
     scale = C_NUMBERS[g.dtype](alpha)
-    addresses = (b.data_ptr(), addressof(scale))
+    addresses = (backed_ptr(b), addressof(scale))
     if output is a:
-        plan.run(output.data_ptr(), *addresses)
+        plan.run(backed_ptr(output), *addresses)
     else:
-        plan.run(output.data_ptr(), a.data_ptr(), *addresses)
+        plan.run(backed_ptr(output), backed_ptr(a), *addresses)
     return True
 
 
@@ -126,11 +126,11 @@ def _plan_of_scaled(loop: Any, g: Geometry, in_place: bool) -> Plan | None:
 def _run(plan: Plan, iterator: Any, decisions: Any, own: dict[str, Any], output: TensorImpl, in_place: Any) -> None:
     common = iterator.common_dtype
     targets = [common] * len(iterator.inputs) if decisions is None else decisions.targets
-    addresses, held = [output.data_ptr()], []
+    addresses, held = [backed_ptr(output)], []
     for i, (x, target) in enumerate(zip(iterator.inputs, targets)):
         if isinstance(x, TensorImpl):
             if i not in in_place:
-                addresses.append(x.data_ptr())
+                addresses.append(backed_ptr(x))
         else:
             held.append(np.asarray(number(x, target)))
             addresses.append(held[-1].__array_interface__["data"][0])
@@ -257,9 +257,8 @@ def _span(t: TensorImpl) -> tuple[int, int]:
     g = t._geometry
     if not g.numel:
         return 0, 0
-    last = 1 + sum((n - 1) * s for n, s in zip(g.sizes, g.strides))
     begin = t.data_ptr()
-    return begin, begin + last * g.dtype.itemsize
+    return begin, begin + g.span * g.dtype.itemsize
 
 
 NONE: frozenset[int] = frozenset()

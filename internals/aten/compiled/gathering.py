@@ -24,7 +24,7 @@ import numpy as np
 
 from internals.core import dtype as dt
 from internals.core.dtype import BOOL
-from internals.core.tensor_impl import TensorImpl
+from internals.core.tensor_impl import TensorImpl, backed_ptr
 from internals.machine_code.language import inline, kernel, template
 from internals.machine_code.settings import use_compiled
 
@@ -150,7 +150,7 @@ def gather(out: TensorImpl, x: TensorImpl, dim: int, index: TensorImpl) -> bool 
         return False
     wrong, flag = _flag()
     entry.parallel(
-        block.outer * m, max(1, GRAIN // inner), out.data_ptr(), x.data_ptr(), index.data_ptr(), flag, block.n, m, inner, x_o,
+        block.outer * m, max(1, GRAIN // inner), backed_ptr(out), backed_ptr(x), backed_ptr(index), flag, block.n, m, inner, x_o,
         x_n, x_i, index_o, index_m, index_i,
     )  # fmt: skip
     return None if wrong[0] else True
@@ -165,7 +165,7 @@ def index_select(out: TensorImpl, x: TensorImpl, dim: int, index: TensorImpl, wr
     m, index_m = index.numel(), index.stride()[-1] if index.dim() == 1 else 1
     (x_o, x_n, x_i), inner, words = block.strides, block.inner, f"*{bits} *{bits} *{WORDS[index.dtype]} *i8"
     wrong, flag = _flag()
-    addresses = out.data_ptr(), x.data_ptr(), index.data_ptr(), flag
+    addresses = backed_ptr(out), backed_ptr(x), backed_ptr(index), flag
     if inner == 1:
         bound = read_elements.bind(STEP=_known(index_m), ALONG=_known(x_n), ACROSS=0, WRAPS=wraps)
         entry = ready(bound, f"{words} i8 i8 i8 i8 i8 i8 i8 i8 i8")
@@ -192,7 +192,7 @@ def scatter(x: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl | Any, r
         values = _block_of(src, dim, index.shape)
         if values is None or not are_apart(x, index, src):
             return False
-        address, strides = src.data_ptr(), values.strides
+        address, strides = backed_ptr(src), values.strides
     else:
         held = np.asarray(src, x.dtype.np)
         address, strides = held.__array_interface__["data"][0], (0, 0, 0)
@@ -213,8 +213,8 @@ def scatter(x: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl | Any, r
         return False
     n, work = (inner, m) if by_columns else (block.outer, m * inner)
     entry.parallel(
-        n, max(1, GRAIN // work), x.data_ptr(), index.data_ptr(), address, block.outer, m, inner, x_o, x_n, x_i, index_o, index_m,
-        index_i, *strides,
+        n, max(1, GRAIN // work), backed_ptr(x), backed_ptr(index), address, block.outer, m, inner, x_o, x_n, x_i, index_o,
+        index_m, index_i, *strides,
     )  # fmt: skip
     return True
 
@@ -241,7 +241,7 @@ def index_add(x: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl, alpha
     n, work = (block.inner, rows.n) if by_columns else (block.outer, rows.n * block.inner)
     index_m = index.stride()[-1] if index.dim() == 1 else 1
     entry.parallel(
-        n, max(1, GRAIN // work), x.data_ptr(), index.data_ptr(), src.data_ptr(), scale.__array_interface__["data"][0],
+        n, max(1, GRAIN // work), backed_ptr(x), backed_ptr(index), backed_ptr(src), scale.__array_interface__["data"][0],
         block.outer, rows.n, block.inner, block.n, *block.strides[:2], index_m, *rows.strides,
     )  # fmt: skip
     return True
@@ -258,7 +258,7 @@ def in_range(index: TensorImpl, lowest: int, highest: int) -> bool | None:
     if entry is None:
         return False
     wrong, flag = _flag()
-    entry.parallel(index.numel(), GRAIN, index.data_ptr(), flag, lowest, highest)
+    entry.parallel(index.numel(), GRAIN, backed_ptr(index), flag, lowest, highest)
     return None if wrong[0] else True
 
 

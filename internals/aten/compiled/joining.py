@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from internals.core.tensor_impl import TensorImpl
+from internals.core.tensor_impl import TensorImpl, backed_ptr
 from internals.machine_code.settings import use_compiled
 
 from .copying import Plan, plan_copy
@@ -20,13 +20,13 @@ def join(out: TensorImpl, tensors: Sequence[TensorImpl], dim: int) -> bool:
     if not use_compiled(g.numel, WORTH_COMPILING) or not are_apart(out, *tensors):
         return False
     parts: list[tuple[Plan, int, int]] = []
-    address = out.data_ptr()
+    address = backed_ptr(out)
     for t in tensors:
         if t.numel():
             plan = plan_copy(g.dtype, t.dtype, tuple(t.shape), g.strides, t.stride())
             if plan is None:
                 return False
-            parts.append((plan, address, t.data_ptr()))
+            parts.append((plan, address, backed_ptr(t)))
         address += t.shape[dim] * g.strides[dim] * g.dtype.itemsize
     for plan, target, source in parts:
         plan.run(target, source)

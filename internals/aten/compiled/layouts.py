@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from internals.core.tensor_impl import TensorImpl, alias, array, empty_contiguous
+from internals.core.tensor_impl import TensorImpl, alias, array, backed_ptr, empty_contiguous
 
 from . import windows
 from .scratch import Scratch, Table
@@ -95,7 +95,7 @@ def cut_out(sums: Scratch, bias: Any, out: TensorImpl, first: int, n: int, steps
     """`n` images of the result, from sums whose images, channels and rows lie `steps` apart."""
     _, channels, height, width = out.shape
     typed(windows.cut_out, windows.CUT_OUT, out.dtype).parallel(
-        n * channels, GRAIN // (height * width) + 1, sums.data_ptr(), (sums if bias is None else bias).data_ptr(),
+        n * channels, GRAIN // (height * width) + 1, sums.data_ptr(), sums.data_ptr() if bias is None else backed_ptr(bias),
         image_at(out, first), bias is not None, channels, height, width, *steps, *out.stride(),
     )  # fmt: skip
 
@@ -131,4 +131,4 @@ def chunks(count: int, together: int) -> Iterator[tuple[int, int]]:
 
 def image_at(t: TensorImpl, number: int) -> int:
     """The address of an image."""
-    return t.data_ptr() + number * t.stride(0) * t.itemsize
+    return backed_ptr(t) + number * t.stride(0) * t.itemsize

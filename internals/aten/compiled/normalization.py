@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from internals.core.tensor_impl import TensorImpl
+from internals.core.tensor_impl import TensorImpl, backed_ptr
 from internals.machine_code import inline, kernel, template
 
 from .pieces import identity, row_mean, row_squared_distances
@@ -123,9 +123,9 @@ def layer_norm(
     n, word = x.numel() // rows, WORD[x.dtype.np.char]
     entry = ready(layer_norm_of_rows.bind(**_bindings(x, weight, bias)), " ".join([word] * 6) + " i8 f8")
     if entry is not None:
-        given = [(x if t is None else t).data_ptr() for t in (weight, bias)]
-        results = out.data_ptr(), mean.data_ptr(), rstd.data_ptr()
-        entry.parallel(rows, max(1, GRAIN // n), x.data_ptr(), *given, *results, n, eps)
+        given = [backed_ptr(x if t is None else t) for t in (weight, bias)]
+        results = backed_ptr(out), backed_ptr(mean), backed_ptr(rstd)
+        entry.parallel(rows, max(1, GRAIN // n), backed_ptr(x), *given, *results, n, eps)
     return entry is not None
 
 
@@ -137,10 +137,10 @@ def group_norm(
     n, word = x.numel() // rows, WORD[x.dtype.np.char]
     entry = ready(group_norm_of_rows.bind(**_bindings(x, weight, bias)), " ".join([word] * 6) + " i8 i8 i8 f8")
     if entry is not None:
-        given = [(x if t is None else t).data_ptr() for t in (weight, bias)]
-        results = out.data_ptr(), mean.data_ptr(), rstd.data_ptr()
+        given = [backed_ptr(x if t is None else t) for t in (weight, bias)]
+        results = backed_ptr(out), backed_ptr(mean), backed_ptr(rstd)
         sizes = channels, n // channels, groups
-        entry.parallel(rows, max(1, GRAIN // n), x.data_ptr(), *given, *results, *sizes, eps)
+        entry.parallel(rows, max(1, GRAIN // n), backed_ptr(x), *given, *results, *sizes, eps)
     return entry is not None
 
 
@@ -160,7 +160,7 @@ def layer_norm_backward(
         return None
     blocks = -(-rows // BLOCK)
     parts = np.empty((2, blocks, n if weight is not None else 0), x.dtype.np)
-    addresses = [t.data_ptr() for t in (g, x, mean, rstd, x if weight is None else weight, dx)]
+    addresses = [backed_ptr(t) for t in (g, x, mean, rstd, x if weight is None else weight, dx)]
     grain = max(1, GRAIN // (BLOCK * n))
     entry.parallel(blocks, grain, *addresses, address(parts), address(parts) + parts[0].nbytes, rows, n)
     return parts.sum(1, np.float64)

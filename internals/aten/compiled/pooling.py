@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from internals.core.tensor_impl import TensorImpl, alias
+from internals.core.tensor_impl import TensorImpl, alias, backed_ptr
 from internals.machine_code import kernel, template
 
 from .layouts import CHUNK, Plan, Window, chunks, lay_out, planned, window_of
@@ -180,7 +180,7 @@ def run_max_pool(x: TensorImpl, values: TensorImpl, indices: TensorImpl, window:
     for first, planes, laid in _laid_out(x, plan, window, -inf):
         found.parallel(
             planes, GRAIN // (size * kernel_h * kernel_w) + 1, laid.data_ptr(), plan.offsets.address, positions.address,
-            values.data_ptr() + first * size * item, indices.data_ptr() + first * size * 8, kernel_h * kernel_w, plan.plane,
+            backed_ptr(values) + first * size * item, backed_ptr(indices) + first * size * 8, kernel_h * kernel_w, plan.plane,
             plan.columns, *values.shape[-2:], width, *padding, *stride, *dilation,
         )  # fmt: skip
     return True
@@ -196,14 +196,14 @@ def run_avg_pool(x: TensorImpl, divisors: Table, out: TensorImpl, window: Window
     for first, planes, laid in _laid_out(x, plan, window, 0.0):
         found.parallel(
             planes, GRAIN // (size * elements) + 1, laid.data_ptr(), plan.offsets.address, divisors.address,
-            out.data_ptr() + first * size * x.itemsize, elements, plan.plane, plan.columns, *out.shape[-2:],
+            backed_ptr(out) + first * size * x.itemsize, elements, plan.plane, plan.columns, *out.shape[-2:],
         )  # fmt: skip
     return True
 
 
 def _argument(a: Any) -> int:
     if isinstance(a, TensorImpl):
-        return a.data_ptr()
+        return backed_ptr(a)
     return a.address if isinstance(a, Table) else a
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from internals.core import dtype as dt
 from internals.core.geometry import Geometry, contiguous_geometry
-from internals.core.tensor_impl import TensorImpl, array, empty
+from internals.core.tensor_impl import TensorImpl, array, backed_ptr, empty
 from internals.machine_code import inline, kernel, template
 from internals.machine_code.settings import settings
 
@@ -129,7 +129,7 @@ def _totals(
     rows = rows_of(t._geometry, dims)
     if rows is not None and rows.inner == 1 and rows.straight and out._geometry.is_contiguous:
         plan = _plan(rows, t.dtype.np, out.dtype.np, total, of, last)
-        return plan is not None and plan.run(t.data_ptr(), out.data_ptr(), divisor)
+        return plan is not None and plan.run(backed_ptr(t), backed_ptr(out), divisor)
     if rows is None and (parts := _innermost(t._geometry, dims)) is not None:
         return _in_two_steps(t, dims, parts, out, total, of, last, divisor)
     x, rows = as_rows(t, dims)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from internals.core.tensor_impl import TensorImpl
+from internals.core.tensor_impl import TensorImpl, backed_ptr
 from internals.machine_code import inline, kernel, template
 
 from .ready import ready
@@ -79,12 +79,12 @@ def scan(x: TensorImpl, out: TensorImpl, dim: int, product: bool) -> bool:
     if inner == 1:
         entry = ready(scans_of_rows.bind(**bindings), f"{words} i8 i8")
         if entry is not None:
-            entry.parallel(outer, max(4, GRAIN // n), x.data_ptr(), out.data_ptr(), n, start)
+            entry.parallel(outer, max(4, GRAIN // n), backed_ptr(x), backed_ptr(out), n, start)
         return entry is not None
     entry = ready(scans_of_columns.bind(**bindings), f"{words} {WORD[wide.char]} i8 i8 i8 i8 i8")
     if entry is not None:
         running, (tile, tiles) = np.empty((outer, inner), wide), tiles_of(outer, inner)
         grain = max(1, GRAIN // (n * tile))
-        addresses = x.data_ptr(), out.data_ptr(), address(running)
+        addresses = backed_ptr(x), backed_ptr(out), address(running)
         entry.parallel(outer * tiles, grain, *addresses, n, inner, tile, tiles, start)
     return entry is not None

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from internals.core.tensor_impl import TensorImpl
+from internals.core.tensor_impl import TensorImpl, backed_ptr
 from internals.machine_code import kernel, template
 from internals.machine_code.settings import settings
 
@@ -109,14 +109,14 @@ def softmax(name: str, x: TensorImpl, out: TensorImpl, dim: int) -> bool:
             results_of_rows.bind(row_result=of_row).bind(**types, **keys_for(types["T"])), f"{word} {word} i8"
         )
         if entry is not None:
-            entry.parallel(outer, max(1, GRAIN // n), x.data_ptr(), out.data_ptr(), n)
+            entry.parallel(outer, max(1, GRAIN // n), backed_ptr(x), backed_ptr(out), n)
         return entry is not None
     entry = ready(results_of_columns.bind(columns_result=of_columns, **types), f"{word} {word} {word} *f8 i8 i8 i8 i8")
     if entry is not None:
         largest, totals = np.empty((outer, inner), x.dtype.np), np.empty((outer, inner))
         tile, tiles = tiles_of(outer, inner)
         grain = max(1, GRAIN // (n * tile))
-        addresses = x.data_ptr(), out.data_ptr(), address(largest), address(totals)
+        addresses = backed_ptr(x), backed_ptr(out), address(largest), address(totals)
         entry.parallel(outer * tiles, grain, *addresses, n, inner, tile, tiles)
     return entry is not None
 
@@ -131,7 +131,7 @@ def softmax_backward(name: str, g: TensorImpl, y: TensorImpl, out: TensorImpl, d
             types["term"] = identity
         entry = ready(gradients_of_rows.bind(row_result=of_row).bind(**types), f"{word} {word} {word} i8")
         if entry is not None:
-            entry.parallel(outer, max(1, GRAIN // n), g.data_ptr(), y.data_ptr(), out.data_ptr(), n)
+            entry.parallel(outer, max(1, GRAIN // n), backed_ptr(g), backed_ptr(y), backed_ptr(out), n)
         return entry is not None
     entry = ready(
         gradients_of_columns.bind(columns_result=of_columns, **types), f"{word} {word} {word} *f8 i8 i8 i8 i8"
@@ -139,7 +139,7 @@ def softmax_backward(name: str, g: TensorImpl, y: TensorImpl, out: TensorImpl, d
     if entry is not None:
         totals, (tile, tiles) = np.empty((outer, inner)), tiles_of(outer, inner)
         grain = max(1, GRAIN // (n * tile))
-        addresses = g.data_ptr(), y.data_ptr(), out.data_ptr(), address(totals)
+        addresses = backed_ptr(g), backed_ptr(y), backed_ptr(out), address(totals)
         entry.parallel(outer * tiles, grain, *addresses, n, inner, tile, tiles)
     return entry is not None
 

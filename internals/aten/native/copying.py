@@ -12,7 +12,6 @@ the CPU pleases, in both.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ from internals.core.backend_hooks import hooks
 from internals.core.device import CPU, META, resolve
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.formats import channels_last, contiguous_format, preserve_format
-from internals.core.geometry import contiguous_strides, geometry
+from internals.core.geometry import bytes_spanned, contiguous_strides, geometry, numel_of
 from internals.core.scalar import C_NAME, checked
 from internals.core.storage import Storage
 from internals.core.tensor_impl import TensorImpl, array, empty, empty_pinned
@@ -189,16 +188,13 @@ def resize_(self: TensorImpl, size: Sequence[int], memory_format: Any) -> Any:
     """
     if self.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
-    if any(n < 0 for n in size):
-        raise RuntimeError("numel: integer multiplication overflow")
-    if tuple(size) != self.shape:
-        resize(self, size)
+    numel_of(size)
+    if memory_format is preserve_format:
+        raise RuntimeError("Unsupported memory format Preserve")
     if memory_format is not None:
-        if memory_format is preserve_format:
-            raise RuntimeError("Unsupported memory format Preserve")
-        g = self._geometry
-        self._geometry = geometry(g.sizes, strides_for(g.sizes, memory_format), g.dtype, g.device, g.keys)
-        self._array = None
+        resize(self, size, strides_for(size, memory_format))
+    elif tuple(size) != self.shape:
+        resize(self, size)
     return self
 
 
@@ -354,8 +350,6 @@ def _copied_by_machine_code(target: TensorImpl, source: TensorImpl) -> bool:
 
 def _adopt(t: TensorImpl, storage: Storage, offset: int, size: Sequence[int], stride: Sequence[int]) -> Any:
     """Point `t` at `storage`, which grows if the geometry needs more."""
-    if offset < 0:
-        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
     if len(size) != len(stride):
         raise RuntimeError(f"unequal size length ({len(size)}) and stride length ({len(stride)})")
     if storage.device is not t.device:
@@ -363,13 +357,12 @@ def _adopt(t: TensorImpl, storage: Storage, offset: int, size: Sequence[int], st
             f'Attempted to set the storage of a tensor on device "{t.device}" to a storage on different device '
             f'"{storage.device}".  This is no longer allowed; the devices must match.'
         )
-    g = t._geometry
-    last = 1 + sum((n - 1) * s for n, s in zip(size, stride)) if prod(size) else 0
-    needed = (offset + last) * g.dtype.itemsize if last else 0
-    if needed > storage.nbytes():
+    if offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
+    g = geometry(size, stride, t.dtype, storage.device, t._geometry.keys)
+    if (needed := bytes_spanned(g, offset)) > storage.nbytes():
         storage.resize_(needed)
-    t._storage, t._offset, t._array = storage, offset, None
-    t._geometry = geometry(size, stride, g.dtype, storage.device, g.keys)
+    t._storage, t._geometry, t._offset, t._array = storage, g, offset, None
     return t
 
 

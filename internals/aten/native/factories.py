@@ -50,8 +50,6 @@ def empty_strided(
         raise RuntimeError(
             f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})"
         )
-    if any(s < 0 for s in stride):
-        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
     g = geometry(size, stride, dtype or dt.get_default_dtype(), devices.resolve(device))
     return _allocate(g, layout, pin_memory)
 

@@ -21,7 +21,7 @@ from internals.core import dtype as dt
 from internals.core.dtype import dtype
 from internals.core.float_errors import quiet, restore
 from internals.core.geometry import Geometry, contiguous_geometry, wrap_dims
-from internals.core.tensor_impl import array, empty
+from internals.core.tensor_impl import array, backed_ptr, empty
 from internals.machine_code.settings import settings, use_compiled
 
 BLOCK = 128
@@ -112,7 +112,7 @@ def compiled_sum(self: Any, dim: Any, keepdim: bool, d: dtype, out: Any, mean: b
     dims, target, rows, n = plan
     if rows is not None and out is None:
         result = empty(target)
-        rows.run(self.data_ptr(), result.data_ptr(), float(n))
+        rows.run(backed_ptr(self), backed_ptr(result), float(n))
         return result
     result = set_output(target.sizes, d, out)
     return result if reductions.sums(self, dims, result, n if mean else 0) else None

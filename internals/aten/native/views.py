@@ -16,7 +16,7 @@ from typing import Any
 
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype
 from internals.core.geometry import Geometry, geometry, infer_size, view_strides, wrap_dim
-from internals.core.tensor_impl import TensorImpl, make
+from internals.core.tensor_impl import TensorImpl, make, make_checked
 from internals.core.tensor_impl import alias as _alias
 
 
@@ -46,7 +46,7 @@ def _unsafe_view(self: TensorImpl, size: Sequence[int]) -> Any:
 
 def _reshape_alias(self: TensorImpl, size: Sequence[int], stride: Sequence[int]) -> Any:
     """What `reshape` calls when it has found out how the strides of a tensor that is not contiguous can express the new shape."""
-    return _alias(self, size, stride, self._offset)
+    return as_strided(self, size, stride)
 
 
 def view_dtype(self: TensorImpl, dtype: dtype) -> Any:
@@ -90,17 +90,10 @@ def as_strided(self: TensorImpl, size: Sequence[int], stride: Sequence[int], sto
         raise RuntimeError("mismatch in length of strides and shape")
     if min(stride, default=0) < 0:
         raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
-    if offset < 0:
-        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
     if min(size, default=0) < 0:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
-    needed = (offset + 1 + sum((n - 1) * s for n, s in zip(size, stride))) * self.itemsize
-    if 0 not in size and needed > self._storage.nbytes():
-        raise RuntimeError(
-            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {self.itemsize} "
-            f"requiring a storage size of {needed} are out of bounds for storage of size {self._storage.nbytes()}"
-        )
-    return _alias(self, size, stride, offset)
+    g = self._geometry
+    return make_checked(self._storage, geometry(size, stride, g.dtype, g.device, g.keys), offset)
 
 
 def expand(self: TensorImpl, size: Sequence[int], implicit: bool = False) -> Any:

@@ -24,7 +24,7 @@ from internals.core.device import CPU, META
 from internals.core.geometry import contiguous_geometry, geometry
 from internals.core.scalar import checked
 from internals.core.storage import Storage
-from internals.core.tensor_impl import TensorImpl, empty, make
+from internals.core.tensor_impl import TensorImpl, backed_ptr, empty, make
 
 from .. import backend
 from ..device_array import flat
@@ -83,7 +83,7 @@ def fill__Tensor(self: Any, value: TensorImpl) -> Any:
 def zero_(self: Any) -> Any:
     if self.is_contiguous() and self.numel():
         index = self.device.index
-        backend.driver().memset(index, backend.current_stream(index), self.data_ptr(), 0, self.nbytes)
+        backend.driver().memset(index, backend.current_stream(index), backed_ptr(self), 0, self.nbytes)
     else:
         _fill(self, 0)
     return self
@@ -107,7 +107,7 @@ def _on_device(target: Any, source: Any) -> None:
     if target.dtype is source.dtype and _same_order(target, source):
         index = target.device.index
         stream = backend.current_stream(index)
-        backend.driver().copy(index, stream, target.data_ptr(), source.data_ptr(), target.nbytes, "d2d")
+        backend.driver().copy(index, stream, backed_ptr(target), backed_ptr(source), target.nbytes, "d2d")
         return
     if target.dtype.is_complex or source.dtype.is_complex:
         _complex_copy(target, source)
@@ -141,7 +141,7 @@ def _between(target: Any, source: Any, non_blocking: bool) -> None:
 def _copy_bytes(target: Any, source: Any, non_blocking: bool) -> None:
     """The bytes of a dense tensor across the bus."""
     nbytes = target._geometry.nbytes
-    copy_run(target._storage, target.data_ptr(), source._storage, source.data_ptr(), nbytes, non_blocking)
+    copy_run(target._storage, backed_ptr(target), source._storage, backed_ptr(source), nbytes, non_blocking)
 
 
 def copy_run(target: Storage, to: int, source: Storage, since: int, nbytes: int, non_blocking: bool) -> None:

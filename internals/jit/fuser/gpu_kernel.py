@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from internals.core.tensor_impl import backed_ptr
 from internals.cuda.device_array import DeviceArray
 from internals.cuda.language import Kernel, cuda
 from internals.cuda.launch import launch_1d
@@ -115,7 +116,7 @@ def _from(t: Any, offset: int) -> DeviceArray:
     g = t._geometry
     n = g.dtype.itemsize
     count = t._storage._nbytes // n - t._offset - offset
-    return DeviceArray(t.data_ptr() + offset * n, (count,), (1,), g.dtype, int(g.device.index), t._storage)
+    return DeviceArray(backed_ptr(t) + offset * n, (count,), (1,), g.dtype, int(g.device.index), t._storage)
 
 
 _made: dict[tuple[str, str], GpuKernel] = {}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from internals.aten.compiled.scratch import Scratch
 from internals.core.device import CPU
 from internals.core.hot import hot
-from internals.core.tensor_impl import empty
+from internals.core.tensor_impl import backed_ptr, empty
 
 from .functions import NAMES as FUNCTIONS
 from .fused_kernel import FusedKernel, remember
@@ -185,7 +185,7 @@ class Part:
         if self.scratch:
             self.grain = max(self.grain, -(-self.units // MOST_PARTS))
         sizes = [d.itemsize for d in self.dtypes]
-        self.sources = [(r.argument, r.offset * n, n) for r, n in zip(self.reads, sizes)]
+        self.sources = [(r.argument, r.offset * n) for r, n in zip(self.reads, sizes)]
         self.targets = [(k, p.offset * n) for (k, p), n in zip(self.pieces, sizes[len(self.reads) :])]
         own = self.fixed_numbers()
         self.fixed = struct.pack(f"={len(own)}q", *own)
@@ -215,11 +215,10 @@ class Part:
     def call(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Fill this part's share of `outputs`."""
         addresses = []
-        for i, offset, n in self.sources:
-            t = inputs[i]
-            addresses.append(t._storage._data.pointer + t._offset * n + offset)
+        for i, offset in self.sources:
+            addresses.append(backed_ptr(inputs[i]) + offset)
         for k, offset in self.targets:
-            addresses.append(outputs[k]._storage._data.pointer + offset)
+            addresses.append(backed_ptr(outputs[k]) + offset)
         works = [Scratch((self.units // self.grain + 1) * self.walk.shape[-1], d) for d in self.scratch]
         addresses += [w.data_ptr() for w in works]
         for number in self.numbers:

@@ -28,7 +28,7 @@ from internals.aten.tensor_iterator import watch
 from internals.core import dtype as dt
 from internals.core.device import CPU, META
 from internals.core.dtype import dtype
-from internals.core.geometry import Geometry, contiguous_geometry, default_keys, geometry
+from internals.core.geometry import Geometry, bytes_spanned, contiguous_geometry, default_keys, geometry
 from internals.core.grad_mode import set_grad_mode
 from internals.core.storage import Storage
 from internals.core.tensor_impl import TensorImpl, make
@@ -157,8 +157,7 @@ class Observer:
             self.know(value, Number(self.names.value(v), i, a))
             return value
         _check(a.dtype)
-        span = 1 + sum((n - 1) * s for n, s in zip(a.sizes, a.strides)) if a.numel else 0
-        t = _as_if_on_cpu(make(Storage.allocate(span * a.dtype.itemsize, META), _on_meta(a)))
+        t = _as_if_on_cpu(make(Storage.allocate(bytes_spanned(a), META), _on_meta(a)))
         self.know(t, Read(self.names.value(v), i, t))
         return t
 

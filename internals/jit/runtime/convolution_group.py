@@ -27,7 +27,7 @@ from internals.core.dtype import float32
 from internals.core.geometry import default_keys
 from internals.core.hot import hot
 from internals.core.recording import Scope, recorded
-from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
+from internals.core.tensor_impl import TensorImpl, array, backed_ptr, empty_contiguous
 from internals.jit.ir import all_nodes, constant_of
 from internals.jit.passes.overloads import overload_of
 from internals.machine_code.parallel import get_num_threads
@@ -88,7 +88,7 @@ class ConvolutionGroup:
     def run(self, network: Any, inputs: Any) -> Any:
         outputs = [empty_contiguous(network.sizes[v], float32) for v in network.outputs]
         held = [t if t._geometry.is_contiguous else t.contiguous() for t in inputs]
-        network.run_into([array(t) for t in held], [t.data_ptr() for t in outputs])
+        network.run_into([array(t) for t in held], [backed_ptr(t) for t in outputs])
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def plan(self) -> str:

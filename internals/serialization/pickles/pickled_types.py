@@ -20,7 +20,7 @@ from internals.core import dtype as dt
 from internals.core.device import META, device
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype
 from internals.core.formats import layout, strided
-from internals.core.geometry import geometry
+from internals.core.geometry import geometry, span_of
 from internals.core.size import Size
 from internals.core.storage import Storage
 from internals.core.tensor_impl import TensorImpl, make, newly_made
@@ -136,7 +136,7 @@ def rebuild_meta_tensor(kind: Any, sizes: Any, strides: Any, requires_grad: Any)
     if not isinstance(kind, dtype):
         raise ArchiveError("a tensor on the meta device has a dtype")
     check_geometry(sizes, strides, kind)
-    storage = Storage.allocate(extent(sizes, strides) * kind.itemsize, META)
+    storage = Storage.allocate(span_of(sizes, strides) * kind.itemsize, META)
     return marked(newly_made(make(storage, geometry(sizes, strides, kind, META))), requires_grad)
 
 
@@ -170,7 +170,7 @@ def view_of(storage: Any, offset: Any, sizes: Any, strides: Any) -> Any:
     check_geometry(sizes, strides, storage.dtype)
     if type(offset) is not int or not 0 <= offset < MAX_BYTES:
         raise ArchiveError(f"a tensor cannot begin at element {offset!r} of its storage")
-    end = offset + extent(sizes, strides)
+    end = offset + span_of(sizes, strides)
     if end > storage.size() and end > offset:
         raise ArchiveError(
             f"a tensor of sizes {list(sizes)} and strides {list(strides)} at offset {offset} reaches up to element {end} of a "
@@ -191,11 +191,6 @@ def check_geometry(sizes: Any, strides: Any, kind: dtype) -> None:
         raise ArchiveError(f"a tensor with {len(sizes)} sizes and {len(strides)} strides")
     if max(prod(max(n, 1) for n in sizes), *strides, 0) * kind.itemsize >= MAX_BYTES:
         raise ArchiveError("a tensor with more elements than can be counted")
-
-
-def extent(sizes: tuple[int, ...], strides: tuple[int, ...]) -> int:
-    """How many elements a tensor reaches over, from its first to its last."""
-    return 0 if 0 in sizes else 1 + sum((n - 1) * s for n, s in zip(sizes, strides))
 
 
 def marked(t: Any, requires_grad: Any) -> Any:
