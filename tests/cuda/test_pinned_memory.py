@@ -176,3 +176,9 @@ def test_pinned_storages_come_from_the_allocator_of_pinned_memory() -> None:
     assert s.allocator is not None and s.allocator.name == "CUDAHostAllocator" and s.is_pinned()
     np.frombuffer(s.memory(), np.uint8)[:] = 7
     assert s.tolist() == [7] * 100
+
+
+@pytest.mark.parametrize("n", [1 << 50, 1 << 58, 1 << 60])
+def test_more_page_locked_memory_than_there_is(n: int) -> None:
+    with pytest.raises(RuntimeError, match="memory"):
+        torch.empty(n, pin_memory=True)

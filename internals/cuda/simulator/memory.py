@@ -117,7 +117,12 @@ class PinnedMemory:
         self._arrays: dict[int, Any] = {}
 
     def allocate(self, nbytes: int) -> int:
-        array = np.zeros(nbytes + self.ALIGNMENT, np.uint8)
+        """The address of `nbytes` bytes. Raises DeviceOutOfMemory if the host does not have them."""
+        try:
+            array = np.zeros(nbytes + self.ALIGNMENT, np.uint8)
+        except (MemoryError, ValueError):
+            detail = f"{nbytes} bytes of page-locked memory asked for"
+            raise DeviceOutOfMemory(explain("out of memory", "cudaErrorMemoryAllocation", detail)) from None
         address = _round_up(array.ctypes.data, self.ALIGNMENT)
         insort(self._addresses, address)
         self._ends[address], self._arrays[address] = address + nbytes, array
