@@ -46,6 +46,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], type, str]] = {
     "empty_strided, numel": (lambda t: t.empty_strided((BIG, 4), (0, 0)), RuntimeError, NUMEL),
     "empty_strided, negative": (lambda t: t.empty_strided((2,), (-1,)), RuntimeError, ""),
     "expand": (lambda t: ones(t, BIG, 4), RuntimeError, NUMEL),
+    "expand, empty": (lambda t: t.zeros(0).expand(BIG, BIG, 0), RuntimeError, NUMEL),
     "clone": (lambda t: ones(t, BIG).clone(), RuntimeError, f"{STORAGE}[{BIG}] and strides=[1]"),
     "contiguous": (lambda t: ones(t, BIG).contiguous(), RuntimeError, STORAGE),
     "to": (lambda t: ones(t, BIG).to(t.float64), RuntimeError, STORAGE),
@@ -124,6 +125,13 @@ def test_an_allocator_has_no_such_memory(allocator: Any, nbytes: int) -> None:
         allocator.allocate(nbytes)
     with pytest.raises(RuntimeError):
         Storage.allocate(nbytes)
+
+
+def test_an_empty_tensor_of_huge_sizes_is_one_that_numpy_can_look_at() -> None:
+    with pytest.raises(RuntimeError, match="Storage size calculation overflowed"):
+        internals.zeros(0).expand(BIG, 0)  # four bytes each; PyTorch takes it, and stops in some kernels
+    x = internals.zeros(0).expand(BIG // 4, 0)
+    assert x.exp().shape == x.clone().shape == (BIG // 4, 0) and x.sum() == 0
 
 
 def test_views_of_more_elements_than_memory_has_are_fine() -> None:

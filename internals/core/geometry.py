@@ -150,11 +150,10 @@ def channels_last_strides(sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def numel_of(sizes: Sequence[int]) -> int:
-    """The number of elements. Raises RuntimeError when it is no int64, or a size is negative."""
-    numel = prod(sizes)
-    if numel > LARGEST or min(sizes, default=0) < 0:
+    """The number of elements. Raises RuntimeError when it is no int64, where 0 counts as 1, or a size is negative."""
+    if prod(n or 1 for n in sizes) > LARGEST or min(sizes, default=0) < 0:
         raise RuntimeError(f"numel: integer multiplication overflow: no tensor has the sizes {list(sizes)}")
-    return numel
+    return prod(sizes)
 
 
 def span_of(sizes: Sequence[int], strides: Sequence[int]) -> int:
@@ -284,6 +283,8 @@ def _make(sizes: tuple[int, ...], strides: tuple[int, ...], dtype: dtype, device
         raise RuntimeError(f"Stride calculation overflowed: {list(strides)}, for sizes={list(sizes)}")
     if min(strides, default=0) < 0:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(sizes)} and strides={list(strides)}")
+    if not g.numel and prod(n or 1 for n in sizes) * dtype.itemsize > LARGEST:  # numpy counts before it sees the 0
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(sizes)}")
     g.span = span_of(sizes, strides)
     g.nbytes = g.numel * dtype.itemsize
     g.is_contiguous = is_contiguous(sizes, strides)
