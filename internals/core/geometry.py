@@ -278,9 +278,9 @@ def wrap_dims(dims: Sequence[int] | int | None, ndim: int) -> tuple[int, ...]:
 def _make(sizes: tuple[int, ...], strides: tuple[int, ...], dtype: dtype, device: device, keys: int) -> Geometry:
     g = object.__new__(Geometry)
     g.sizes, g.strides, g.dtype, g.device, g.keys = Size(sizes), strides, dtype, device, keys
-    g.numel = numel_of(sizes)
     if max(strides, default=0) > LARGEST:
         raise RuntimeError(f"Stride calculation overflowed: {list(strides)}, for sizes={list(sizes)}")
+    g.numel = numel_of(sizes)
     if min(strides, default=0) < 0:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(sizes)} and strides={list(strides)}")
     if not g.numel and prod(n or 1 for n in sizes) * dtype.itemsize > LARGEST:  # numpy counts before it sees the 0
