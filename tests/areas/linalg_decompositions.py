@@ -159,7 +159,8 @@ def _least_squares(s: Stream) -> dict[str, Any]:
     a = matrix(s, dtype)
     *batch, rows, columns = a.values.shape
     diagonal = range(min(rows, columns))
-    a.values[..., diagonal, diagonal] += 3  # second gradients of what is nearly singular depend on the CPU
+    if a.values.dtype.kind in "fc":
+        a.values[..., diagonal, diagonal] += 3  # second gradients of what is nearly singular depend on the CPU
     b = [(*batch, rows, 2), (*batch, rows)][n(s, 0, 2)]
     driver = [None, "gels", "gelsy", "gelsd", "gelss"][n(s, 0, 5)]
     return {"self": a, "b": numbers(s, b, dtype), "rcond": None, "driver": driver, **outs(s, dtype)}
