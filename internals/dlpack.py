@@ -7,10 +7,11 @@ once: the receiver renames the capsule to "used_...", and a capsule that dies un
     a = np.from_dlpack(tensor)        # numpy asks tensor.__dlpack__() for the capsule
     t = internals.from_dlpack(a)      # and the other way round
 
-The sender's side of the story lives in `_exported`: struct, shape, strides and tensor stay there until the deleter is called.
+The sender's side of the story lives in `_exported`: struct, shape, strides and storage stay there until the deleter is called.
 The receiver's side is a `DataPtr` whose context is the struct and whose deleter is the sender's.
 
-How the real one differs: the same structs in C (`aten/src/ATen/dlpack.h`); the tensor is kept alive by a C++ object.
+How the real one differs: the same structs in C (`aten/src/ATen/dlpack.h`). It keeps the tensor, whose storage
+may be resized or exchanged while others use the memory; here, as after `numpy()`, it stays.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from internals.core.dtype import dtype
 from internals.core.geometry import contiguous_strides, geometry
 from internals.core.storage import Storage
 from internals.core.tensor_impl import TensorImpl, make, newly_made
+from internals.interop import lent
 
 INT, UINT, FLOAT, _OPAQUE, _BFLOAT, COMPLEX, BOOL = range(7)  # DLDataTypeCode
 IS_COPIED = 2
@@ -91,24 +93,29 @@ _exported: dict[int, tuple[Any, ...]] = {}
 
 
 def to_dlpack(t: TensorImpl, versioned: bool = False, copied: bool = False) -> Any:
-    """A capsule through which another library can take the tensor's memory. Raises BufferError when it must not."""
+    """A capsule through which another library can take the tensor's memory. Raises BufferError when it must not.
+
+    From now on the storage may not be resized: the other library would not notice.
+    """
     if t.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if t.device.type not in ("cpu", "cuda"):
         raise BufferError(f"Cannot pack tensors on {t.device}")
     name = b"dltensor_versioned" if versioned else b"dltensor"
     managed: Any = STRUCTS[name]()
-    n = t.dim()
-    strides = [s if size > 1 else 1 for size, s in zip(t.shape, t.stride())]
-    shape_array, strides_array = (c_int64 * n)(*t.shape), (c_int64 * n)(*strides)
+    storage, g, offset = lent(t)
+    n, first = len(g.sizes), storage.data_ptr()
+    strides = [s if size > 1 else 1 for size, s in zip(g.sizes, g.strides)]
+    shape_array, strides_array = (c_int64 * n)(*g.sizes), (c_int64 * n)(*strides)
     d = managed.dl_tensor
-    d.data, d.device, d.ndim, d.dtype = t.data_ptr(), DLDevice(*dlpack_device(t)), n, pack_dtype(t.dtype)
+    d.data, d.ndim, d.dtype = first and first + offset * g.dtype.itemsize, n, pack_dtype(g.dtype)
+    d.device = DLDevice(*dlpack_device(t))
     d.shape, d.strides, d.byte_offset = shape_array, strides_array, 0
     managed.manager_ctx, managed.deleter = None, _forget
     if versioned:
         managed.major, managed.minor, managed.flags = *VERSION, IS_COPIED if copied else 0
     address = ctypes.addressof(managed)
-    _exported[address] = managed, shape_array, strides_array, t
+    _exported[address] = managed, shape_array, strides_array, storage
     return _capsule_new(address, _NAMES[name], _capsule_destructor)
 
 

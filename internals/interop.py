@@ -2,10 +2,11 @@
 
 Nothing here copies. `from_numpy` makes a storage whose `DataPtr` points into the array, has the array for its context, and gives
 back by dropping that one reference: the array lives as long as any tensor on the storage. `to_numpy` is the way back: numpy
-keeps an array's owner in `.base`, and there sits the tensor.
+keeps an array's owner in `.base`, and there sits the storage. The tensor may go, or be given other memory.
 
-How the real one differs: it sets `.base` through numpy's C API. Such arrays, there as here, write to the tensor without its
-version counter noticing.
+How the real one differs: it sets `.base`, to the tensor, through numpy's C API; after `t.set_()` the array looks
+at memory that was given back. Such arrays, there as here, write to the tensor without its version counter
+noticing.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from internals.core import dtype as dt
 from internals.core.allocator import DataPtr, drop_reference
 from internals.core.device import CPU
 from internals.core.dtype import BY_NUMPY, dtype
-from internals.core.geometry import contiguous_geometry, geometry
+from internals.core.geometry import Geometry, contiguous_geometry, geometry
 from internals.core.storage import Storage
-from internals.core.tensor_impl import TensorImpl, backed_ptr, make, newly_made, with_grad
+from internals.core.tensor_impl import TensorImpl, check_backed, make, newly_made, with_grad
 from internals.core.tracer import CONSTRUCTOR, tracer, warn_if_tracing
 
 SUPPORTED = "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint8, and bool"
@@ -44,9 +45,9 @@ def from_numpy(array: Any, /) -> Any:
     a read-only array.
     """
     warn_if_tracing("torch.from_numpy", CONSTRUCTOR)
-    if not isinstance(array, np.ndarray):
+    if not issubclass(type(array), np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type_name(array)})")
-    if not array.flags.writeable:
+    if not plain(array).flags.writeable:
         _warn_read_only("NumPy array", "writing to this tensor will result in undefined behavior.", "array")
     t = borrow_array(array)
     return t if tracer.state is None else ops.lift_fresh(t)
@@ -54,6 +55,7 @@ def from_numpy(array: Any, /) -> Any:
 
 def borrow_array(array: Any) -> Any:
     """`from_numpy` without the warning: for a tensor that nobody will write to."""
+    owner, array = array, plain(array)
     kind = dtype_of(array)
     n = kind.itemsize
     if any(s % n for s in array.strides):
@@ -66,9 +68,14 @@ def borrow_array(array: Any) -> Any:
             "supported. (You can probably work around this by making a copy of your array  with array.copy().) "
         )
     strides = [s // n for s in array.strides]
-    data = DataPtr(array.__array_interface__["data"][0], array, drop_reference)
+    data = DataPtr(array.__array_interface__["data"][0], owner, drop_reference)
     storage = Storage(data, storage_bytes(array.shape, strides, n))
     return newly_made(make(storage, geometry(array.shape, strides, kind)))
+
+
+def plain(array: Any) -> Any:
+    """The array without its subclass, which may say what it likes of its shape, dtype and memory."""
+    return array if type(array) is np.ndarray else np.ndarray.view(array, np.ndarray)
 
 
 def dtype_of(array: Any) -> dtype:
@@ -98,33 +105,50 @@ def to_numpy(t: TensorImpl, force: bool = False) -> Any:
         )
     if t.requires_grad and not force:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-    t._storage._resizable = False
-    return np.asarray(ArrayInterface(t))
+    return np.asarray(ArrayInterface(*lent(t)))
+
+
+def lent(t: TensorImpl) -> tuple[Storage, Geometry, int]:
+    """Storage, geometry and offset of a tensor whose memory others are going to use: it may not move any more.
+
+    Raises RuntimeError where they do not fit together, because the storage was made smaller.
+    """
+    storage, g, offset = t._storage, t._geometry, t._offset
+    storage._resizable = False
+    check_backed(storage, g, offset)
+    return storage, g, offset
 
 
 class ArrayInterface:
-    """The `.base` of every array that `numpy()` returns: it holds the tensor, and tells numpy where the elements are."""
+    """The `.base` of every array that `numpy()` returns: it holds the storage, and tells numpy where the elements are."""
 
-    __slots__ = ("tensor",)
+    __slots__ = ("_storage", "_geometry", "_offset")
 
-    def __init__(self, tensor: TensorImpl) -> None:
-        self.tensor = tensor
+    def __init__(self, storage: Storage, geometry: Geometry, offset: int = 0) -> None:
+        self._storage, self._geometry, self._offset = storage, geometry, offset
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        g, n = self.tensor._geometry, self.tensor.itemsize
-        strides = tuple(s * n for s in g.strides)
-        address = backed_ptr(self.tensor)
+        g, n = self._geometry, self._geometry.dtype.itemsize
+        address = self._storage.data_ptr()
         return {
             "version": 3,
             "shape": tuple(g.sizes),
             "typestr": g.dtype.np.str,
-            "strides": strides,
-            "data": (address, False),
+            "strides": tuple(s * n for s in g.strides),
+            "data": (address and address + self._offset * n, False),
         }
 
     def __repr__(self) -> str:
-        return "<the tensor that owns this array's memory>"
+        return "<the storage that owns this array's memory>"
+
+
+def bytes_in(storage: Storage) -> memoryview:
+    """The bytes of a storage on the CPU, which may go or be resized: they stay while they are looked at."""
+    keeper = storage.lend()
+    whole = contiguous_geometry((keeper.nbytes(),), dt.uint8)
+    array: Any = np.asarray(ArrayInterface(keeper, whole))  # numpy's stubs lack __buffer__ before 3.12
+    return memoryview(array)
 
 
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Any:
@@ -165,7 +189,7 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
     if view.readonly:
         danger = "you can write to the underlying (supposedly non-writable) buffer using the tensor."
         _warn_read_only("buffer", danger, "buffer")
-    address = np.frombuffer(buffer, np.uint8).__array_interface__["data"][0] + offset
+    address = np.frombuffer(view, np.uint8).__array_interface__["data"][0] + offset
     storage = Storage(DataPtr(address, view, drop_reference), count * n)
     t = newly_made(make(storage, contiguous_geometry((count,), dtype)))
     return with_grad(t, requires_grad)

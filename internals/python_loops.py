@@ -58,11 +58,13 @@ def _loop(self: Any, others: tuple[Any, ...], function: Callable[..., Any], name
         if t.type() != self.type():
             wanted, given = (x.type().replace("internals.", "torch.") for x in (self, t))
             raise TypeError(f"{name}: expected {wanted} for '{argument}' (got {given})")
+    held = [t._storage.lend() for t in (self, *others)]  # the function may give a tensor other memory
     columns = [array(t.expand(self.shape).detach()) for t in others]
     elements = array(self)
     for place in np.ndindex(*self.shape):
         value = function(elements[place].item(), *(c[place].item() for c in columns))
         elements[place] = checked(_number(value, self.dtype), self.dtype)
+    del held
     return self
 
 

@@ -201,3 +201,34 @@ def test_profiling_one_thread_does_not_disturb_another() -> None:
 
     at_once(profile, work, work)
     assert caching_allocator.history is None and not hot.off
+
+
+# Memory that is lent
+
+
+def test_storage_is_lent_where_no_other_thread_gets_in() -> None:
+    code = list(dis.get_instructions(Storage.lend))
+    last = max(i for i, c in enumerate(code) if switches(c.opname))
+    loads = [i for i, c in enumerate(code) if c.opname.startswith("LOAD_ATTR") and c.argval == "_data"]
+    stores = [i for i, c in enumerate(code) if c.opname == "STORE_ATTR" and c.argval == "_data"]
+    assert min(loads) > last and len(stores) == 2 and min(stores) > last
+
+
+def test_slices_of_a_storage_that_is_resized_keep_what_they_saw() -> None:
+    t = torch.full((64,), 3, dtype=torch.uint8)
+    storage = t.untyped_storage()
+
+    def resize() -> None:
+        for i in range(300):
+            storage.resize_(64 + i % 2 * 64)
+
+    def look() -> None:
+        for _ in range(300):
+            part = storage[8:64]
+            neighbours = [torch.full((64,), 7, dtype=torch.uint8) for _ in range(3)]
+            assert bytes(part) == b"\3" * 56 and neighbours[0][0].item() == 7
+
+    before = caching_allocator.stats.bytes
+    at_once(resize, look, look)
+    storage.resize_(64)
+    assert caching_allocator.stats.bytes == before

@@ -121,6 +121,8 @@ class Storage:
         kept = min(nbytes, self._nbytes)
         if kept and self._data.pointer:
             copy_bytes(fresh, self, kept)
+        if not self._resizable:  # another thread has lent the memory out meanwhile
+            raise RuntimeError("Trying to resize storage that is not resizable")
         self._data, fresh._data = fresh._data, self._data
         self.allocator, fresh.allocator = fresh.allocator, self.allocator
         self._nbytes, fresh._nbytes = nbytes, self._nbytes
@@ -170,21 +172,44 @@ class Storage:
         return self.is_cuda
 
     def __getitem__(self, i: Any) -> Any:
-        """A byte; a slice is a storage that looks at the same memory."""
+        """A byte; a slice is a storage that looks at the same memory, even when this one has been resized."""
         if isinstance(i, slice):
-            return self._slice(*i.indices(self._nbytes))
+            return self.lend()._slice(i)
         return self._on_host().memory()[self._index(i)]
 
     def __setitem__(self, i: Any, value: int) -> None:
-        part = self._slice(*i.indices(self._nbytes)) if isinstance(i, slice) else self._slice(self._index(i), None, 1)
-        part.fill_(value)
+        keeper = self.lend()
+        at = i if isinstance(i, slice) else slice(k := keeper._index(i), k + 1)
+        keeper._slice(at).fill_(value)
 
-    def _slice(self, start: int, stop: int | None, step: int) -> Storage:
+    def lend(self) -> Storage:
+        """The storage that keeps this memory for whoever borrows it: itself, if it cannot be resized.
+
+        Else the memory goes to a new storage, to which this one refers until it is resized.
+        """
+        if not self._resizable:
+            return self
+        keeper = Storage(DataPtr(0, None, drop_reference), 0, self.allocator)
+        lent = DataPtr(0, keeper, drop_reference, self.device)
+        data = self._data  # from here on nothing is called, so no other thread gets in
+        if data.deleter is drop_reference:
+            return data.context
+        keeper._data, keeper._nbytes, lent.pointer, self._data = data, self._nbytes, data.pointer, lent
+        return keeper
+
+    def owner(self) -> Storage:
+        """Who got the memory from an allocator, or from outside: this storage, or the one that lends it."""
+        found = self
+        while isinstance(found._data.context, Storage):
+            found = found._data.context
+        return found
+
+    def _slice(self, i: slice) -> Storage:
+        start, stop, step = i.indices(self._nbytes)
         if step != 1:
             raise RuntimeError(f"Trying to slice with a step of {step}, but only a step of 1 is supported")
-        stop = start + 1 if stop is None else max(start, stop)
         data = DataPtr(self._data.pointer + start, self, drop_reference, self.device)
-        return Storage(data, stop - start)
+        return Storage(data, max(start, stop) - start)
 
     def _index(self, i: int) -> int:
         if not -self._nbytes <= i < self._nbytes:

@@ -62,8 +62,9 @@ class CUDAHooks(BackendHooks):
     def record_stream(self, storage: Storage, index: int, stream: int) -> None:
         from .allocator.caching_allocator import CachingAllocator
 
-        if isinstance(storage.allocator, CachingAllocator):
-            storage.allocator.record_stream(storage.data_ptr_object, stream, index)
+        owner = storage.owner()
+        if isinstance(owner.allocator, CachingAllocator):
+            owner.allocator.record_stream(owner.data_ptr_object, stream, index)
 
     def current_streams(self) -> dict[int, int]:
         return backend.side_streams_of_thread()

@@ -112,9 +112,8 @@ class Stream:
         if offset < 0 or size < 0 or offset + size > root.size():
             raise ArchiveError(f"a view of elements {offset} to {offset + size} of a storage that has {root.size()}")
         if key not in self.views:
-            whole = root.untyped()
-            data = DataPtr(whole.data_ptr() + offset * kind.itemsize, whole, drop_reference, whole.device)
-            self.views[key] = key, offset, TypedStorage(Storage(data, size * kind.itemsize), kind)
+            part = root.untyped()[offset * kind.itemsize : (offset + size) * kind.itemsize]
+            self.views[key] = key, offset, TypedStorage(part, kind)
         return self.views[key][2]
 
     def fill(self, key: str) -> None:

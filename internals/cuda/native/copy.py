@@ -168,7 +168,7 @@ def copy_run(target: Storage, to: int, source: Storage, since: int, nbytes: int,
         from ..memory import pinned_allocator
 
         host = target if target.device is CPU else source
-        pinned_allocator().record_event(host.data_ptr_object, index, stream)
+        pinned_allocator().record_event(host.owner().data_ptr_object, index, stream)
     else:
         driver.synchronize_stream(index, stream)
 

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from internals import Tensor
+from internals.core.allocator import drop_reference
 from internals.core.hot import hot
 
 Function = Callable[[Any, Any], Any]
@@ -40,6 +41,7 @@ def reusing(function: Function, loop: Any, second: bool = False) -> Function:
                 and b._geometry is g
                 and getrefcount(storage) == HELD_ALONE
                 and storage._resizable
+                and storage._data.deleter is not drop_reference  # no slice looks at it
                 and a._version_counter is None
                 and a._autograd_meta is None
             ):
@@ -60,6 +62,7 @@ def reusing(function: Function, loop: Any, second: bool = False) -> Function:
                 and a._geometry is g
                 and getrefcount(storage) == HELD_ALONE
                 and storage._resizable
+                and storage._data.deleter is not drop_reference  # no slice looks at it
                 and b._version_counter is None
                 and b._autograd_meta is None
             ):

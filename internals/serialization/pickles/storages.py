@@ -21,6 +21,7 @@ from internals.core.backend_hooks import hooks
 from internals.core.device import META, device
 from internals.core.dtype import dtype
 from internals.core.storage import Storage
+from internals.interop import bytes_in
 from internals.pickling import copy_storage
 from internals.storage import TypedStorage
 
@@ -59,10 +60,8 @@ class StorageTable:
 
 
 def storage_bytes(storage: Storage) -> memoryview:
-    """The bytes of a storage, not copied if they are on the host. They are there as long as the storage is."""
-    if storage.is_cuda:
-        return memoryview(bytes(storage))
-    return memoryview(storage.memory()).cast("B")[: storage.nbytes()]
+    """The bytes of a storage, not copied if they are on the host, where who writes them to a file may keep them."""
+    return memoryview(bytes(storage)) if storage.is_cuda else bytes_in(storage)
 
 
 MapLocation = Any  # None, a str, a device, a dict of str, a function of (storage, str)
