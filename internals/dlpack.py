@@ -31,14 +31,13 @@ from ctypes import (
     py_object,
 )
 from enum import IntEnum
-from math import prod
 from typing import Any
 
 from internals.core import dtype as dt
 from internals.core.allocator import DataPtr
 from internals.core.device import CPU, device, is_simulated, resolve
 from internals.core.dtype import dtype
-from internals.core.geometry import contiguous_strides, geometry
+from internals.core.geometry import bytes_spanned, contiguous_strides, geometry
 from internals.core.storage import Storage
 from internals.core.tensor_impl import TensorImpl, make, newly_made
 from internals.interop import lent
@@ -159,10 +158,11 @@ def take(capsule: Any) -> Any:
     strides = [d.strides[i] for i in range(d.ndim)] if d.strides else list(contiguous_strides(sizes))
     if any(s < 0 for s in strides):
         raise BufferError(f"strides {strides} are negative; copy the array first")
-    span = 1 + sum((n - 1) * s for n, s in zip(sizes, strides)) if prod(sizes) else 0
+    g = geometry(sizes, strides, kind, where)
+    nbytes = bytes_spanned(g)
     _capsule_set_name(capsule, _NAMES[b"used_" + name])
     data = DataPtr((d.data or 0) + d.byte_offset, managed, call_deleter, where)
-    return newly_made(make(Storage(data, span * kind.itemsize), geometry(sizes, strides, kind, where)))
+    return newly_made(make(Storage(data, nbytes), g))
 
 
 def call_deleter(managed: Any) -> None:

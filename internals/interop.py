@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from internals.core import dtype as dt
 from internals.core.allocator import DataPtr, drop_reference
 from internals.core.device import CPU
 from internals.core.dtype import BY_NUMPY, dtype
-from internals.core.geometry import Geometry, contiguous_geometry, geometry
+from internals.core.geometry import Geometry, bytes_spanned, contiguous_geometry, geometry
 from internals.core.storage import Storage
 from internals.core.tensor_impl import TensorImpl, check_backed, make, newly_made, with_grad
 from internals.core.tracer import CONSTRUCTOR, tracer, warn_if_tracing
@@ -69,8 +68,8 @@ def borrow_array(array: Any) -> Any:
         )
     strides = [s // n for s in array.strides]
     data = DataPtr(array.__array_interface__["data"][0], owner, drop_reference)
-    storage = Storage(data, storage_bytes(array.shape, strides, n))
-    return newly_made(make(storage, geometry(array.shape, strides, kind)))
+    g = geometry(array.shape, strides, kind)
+    return newly_made(make(Storage(data, bytes_spanned(g)), g))
 
 
 def plain(array: Any) -> Any:
@@ -193,11 +192,6 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
     storage = Storage(DataPtr(address, view, drop_reference), count * n)
     t = newly_made(make(storage, contiguous_geometry((count,), dtype)))
     return with_grad(t, requires_grad)
-
-
-def storage_bytes(sizes: Sequence[int], strides: Sequence[int], itemsize: int) -> int:
-    """How many bytes a tensor of this geometry reaches over, from its first element to its last."""
-    return (1 + sum((n - 1) * s for n, s in zip(sizes, strides))) * itemsize if prod(sizes) else 0
 
 
 def type_name(x: Any) -> str:

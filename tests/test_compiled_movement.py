@@ -155,8 +155,11 @@ def test_sums_come_in_the_order_of_the_index() -> None:
         internals.set_num_threads(before)
 
 
-def test_wrong_indices_are_named_and_nothing_is_written() -> None:
-    x, y = filled((50, 60), T.float32), T.zeros(50, 60)
+def test_wrong_indices_are_named_and_nothing_is_written_elsewhere() -> None:
+    """What other indices say may be written by then, as in PyTorch."""
+    x = filled((50, 60), T.float32).abs() + 1
+    memory = T.full((70, 60), -1.0)
+    y = memory[10:60]
     for bad in (-1, 60, 1 << 40):
         index, line = indices((50, 60), 50), indices((50,), 50)
         index[7, 3] = line[20] = bad
@@ -167,11 +170,12 @@ def test_wrong_indices_are_named_and_nothing_is_written() -> None:
         ):  # fmt: skip
             messages = []
             for setting in ({"enabled": False}, {"threshold": 0}):
+                y.zero_()
                 with compiled_kernels(**setting), pytest.raises(error) as raised:  # type: ignore[arg-type]
                     call(index, line)
                 messages.append(str(raised.value))
             assert messages[0] == messages[1]
-            assert not y.any()
+            assert (memory[:10] == -1).all() and (memory[60:] == -1).all()
     line[20] = -51
     with (
         compiled_kernels(threshold=0),
@@ -180,6 +184,19 @@ def test_wrong_indices_are_named_and_nothing_is_written() -> None:
         x[line]
     with compiled_kernels(threshold=0), pytest.raises(IndexError, match="index -51 is out of bounds"):
         y.index_put_([line], x, accumulate=True)
+
+
+def test_a_scatter_with_a_wrong_index_is_half_done_as_in_pytorch() -> None:
+    def written(module: Any) -> int:
+        y, index = module.zeros(50, 60), module.arange(60).repeat(50, 1)
+        index[25, 30] = 60
+        with pytest.raises(RuntimeError, match="index 60 is out of bounds for dimension 1 with size 60"):
+            y.scatter_(1, index, module.ones(50, 60))
+        return int(y.count_nonzero())
+
+    with compiled_kernels(threshold=0):
+        assert 25 * 60 < written(T) < 50 * 60
+    assert 0 < written(oracle()) < 50 * 60
 
 
 def test_nothing_to_read_or_write() -> None:

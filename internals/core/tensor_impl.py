@@ -279,6 +279,14 @@ def array(t: TensorImpl) -> Any:
     return a
 
 
+def snapshot(t: TensorImpl) -> Any:
+    """A copy of `array(t)`, for what is checked first and used afterwards: another thread may write to `t` in between.
+
+    numpy, too, looks at all indices, masks, counts and keys of a sort before it goes where they say.
+    """
+    return array(t).copy("K")
+
+
 def host_array(t: TensorImpl) -> Any:
     """The elements of a tensor anywhere, to be read only: `array(t)`, or a copy of what is on a GPU. No operator is called."""
     if t.device.type != "cuda":

@@ -17,10 +17,10 @@ import numpy as np
 from internals.core.allocator import DataPtr, drop_reference
 from internals.core.device import device, is_simulated
 from internals.core.dtype import BY_NUMPY
-from internals.core.geometry import contiguous_strides, geometry
+from internals.core.geometry import bytes_spanned, contiguous_strides, geometry
 from internals.core.storage import Storage
 from internals.core.tensor_impl import make, newly_made
-from internals.interop import SUPPORTED, storage_bytes
+from internals.interop import SUPPORTED
 
 from . import backend
 from .streams import ExternalStream, current_stream
@@ -61,5 +61,5 @@ def from_cuda_array_interface(obj: Any) -> Any:
     stream = interface.get("stream")
     if stream:
         current_stream(where).wait_stream(ExternalStream(int(stream), where))
-    storage = Storage(DataPtr(pointer, obj, drop_reference, where), storage_bytes(sizes, strides, n))
-    return newly_made(make(storage, geometry(sizes, strides, kind, where)))
+    g = geometry(sizes, strides, kind, where)
+    return newly_made(make(Storage(DataPtr(pointer, obj, drop_reference, where), bytes_spanned(g)), g))

@@ -117,9 +117,10 @@ def test_repeat_interleave() -> None:
 
 
 @pytest.mark.usefixtures("simulator")  # a kernel that fails ends the context of a GPU: see test_failing_kernels.py
-def test_repeat_interleave_into_fewer_elements() -> None:
+@pytest.mark.parametrize(("repeats", "size"), [([2, 0, 3], 4), ([1000, -990, 3], None), ([-2, 7], None)])
+def test_repeat_interleave_into_fewer_elements(repeats: list[int], size: int | None) -> None:
     with pytest.raises(RuntimeError, match="device-side assert triggered"):
-        torch.repeat_interleave(torch.tensor([2, 0, 3]).cuda(), output_size=4)
+        torch.repeat_interleave(torch.tensor(repeats).cuda(), output_size=size)
         torch.cuda.synchronize()
 
 

@@ -60,6 +60,9 @@ def test_a_target_that_is_no_class_is_found_by_the_kernel() -> None:
         with pytest.raises(RuntimeError, match="device-side assert triggered"):
             F.nll_loss(x, t, reduction=reduction)
             internals.cuda.synchronize()
+        with pytest.raises(RuntimeError, match="device-side assert triggered"):
+            F.nll_loss(x, t, x[0].contiguous(), reduction=reduction)
+            internals.cuda.synchronize()
 
 
 def test_errors() -> None:

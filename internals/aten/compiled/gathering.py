@@ -8,11 +8,13 @@ Along one dimension a tensor is a block of three: `outer` slices of n places, ea
     index_add     x[o, index[m], i] += alpha * src[o, m, i]
 
 Whoever writes goes through m in order, so that the last of several wins and sums come out the same every time; threads share
-the slices, or where there is but one, the columns. A kernel cannot raise an error: those that read note that an index was wrong,
-those that write are only called when a first look has found none.
+the slices, or where there is but one, the columns.
 
-How the real one differs: `scatter` with repeated indices is a race between threads; indices are checked when they are used, so a
-tensor may be half written when the error comes.
+An index is checked when it is used, each time it is: a first look at all of them would not help, because the kernel
+runs without the GIL and another thread may write to them. A kernel cannot raise an error, so it notes that an index
+was wrong, and goes on with the others: as in PyTorch, a tensor may be half written when the error comes.
+
+How the real one differs: `scatter` with repeated indices is a race between threads, and the first wrong index ends it.
 """
 
 from __future__ import annotations
@@ -73,7 +75,7 @@ def read_rows(begin, end, out, x, index, wrong, n, m, inner, x_o, x_n, x_i, inde
 
 @kernel
 def write_elements(
-    begin, end, x, index, src, outer, m, inner, x_o, x_n, x_i, index_o, index_m, index_i, src_o, src_m, src_i
+    begin, end, x, index, src, wrong, n, outer, m, inner, x_o, x_n, x_i, index_o, index_m, index_i, src_o, src_m, src_i
 ):
     """scatter, for a range of slices, or of the columns of all slices."""
     first, last, left, right = begin, end, 0, inner
@@ -84,13 +86,17 @@ def write_elements(
         for p in range(m):
             start, rows, source = o * x_o, o * index_o + p * index_m, o * src_o + p * src_m
             for i in range(left, right):
-                place = start + index[rows + i * step] * along + i * across
+                at = index[rows + i * step]
+                if at < 0 or at >= n:
+                    wrong[0] = 1
+                    break
+                place = start + at * along + i * across
                 x[place] = T(OP(x[place], src[source + i * src_i]))
 
 
 @kernel
-def add_rows(begin, end, x, index, src, alpha, outer, m, inner, n, x_o, x_n, index_m, src_o, src_m, src_i):
-    """index_add, for a range of slices, or of the columns of all slices. -1 is the last place."""
+def add_rows(begin, end, x, index, src, alpha, wrong, outer, m, inner, n, x_o, x_n, index_m, src_o, src_m, src_i):
+    """index_add, for a range of slices, or of the columns of all slices. `WRAPS`: -1 is the last place."""
     first, last, left, right = begin, end, 0, inner
     if BY_COLUMNS:
         first, last, left, right = 0, outer, begin, end
@@ -99,21 +105,14 @@ def add_rows(begin, end, x, index, src, alpha, outer, m, inner, n, x_o, x_n, ind
     for o in range(first, last):
         for p in range(m):
             at = index[p * index_m]
-            if at < 0:
+            if WRAPS and at < 0:
                 at += n
-            start, source = o * x_o + at * x_n, o * src_o + p * src_m
-            for i in range(left, right):
-                x[start + i] = T(x[start + i] + src[source + i * step] * scale)
-
-
-@kernel
-def look(begin, end, index, wrong, lowest, highest):
-    """Whether an index is out of range."""
-    found = False
-    for i in range(begin, end):
-        found |= index[i] < lowest or index[i] > highest
-    if found:
-        wrong[0] = 1
+            if at < 0 or at >= n:
+                wrong[0] = 1
+            else:
+                start, source = o * x_o + at * x_n, o * src_o + p * src_m
+                for i in range(left, right):
+                    x[start + i] = T(x[start + i] + src[source + i * step] * scale)
 
 
 # fmt: off
@@ -198,9 +197,6 @@ def scatter(x: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl | Any, r
         address, strides = held.__array_interface__["data"][0], (0, 0, 0)
     if words is None or not x.is_contiguous() or not _usable(index, index.numel()) or not are_apart(x, index):
         return False
-    checked = in_range(index, 0, block.n - 1)
-    if checked is not True:
-        return checked
     m, inner, (index_o, index_m, index_i), (x_o, x_n, x_i) = places.n, places.inner, places.strides, block.strides
     if inner == 1:
         m, inner, index_m, index_i, x_i = 1, m, 0, index_m, 0
@@ -208,19 +204,22 @@ def scatter(x: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl | Any, r
     by_columns = block.outer == 1 and block.inner > 1
     steps = {"STEP": _known(index_i), "ALONG": _known(x_n), "ACROSS": _known(x_i)}
     bound = write_elements.bind(OP=_WRITERS[reduce], T=_number(words), BY_COLUMNS=by_columns, **steps)
-    entry = ready(bound, f"*{words} *{WORDS[index.dtype]} *{words}" + " i8" * 12)
+    entry = ready(bound, f"*{words} *{WORDS[index.dtype]} *{words} *i8" + " i8" * 13)
     if entry is None:
         return False
+    wrong, flag = _flag()
     n, work = (inner, m) if by_columns else (block.outer, m * inner)
     entry.parallel(
-        n, max(1, GRAIN // work), backed_ptr(x), backed_ptr(index), address, block.outer, m, inner, x_o, x_n, x_i, index_o,
-        index_m, index_i, *strides,
+        n, max(1, GRAIN // work), backed_ptr(x), backed_ptr(index), address, flag, block.n, block.outer, m, inner, x_o, x_n,
+        x_i, index_o, index_m, index_i, *strides,
     )  # fmt: skip
-    return True
+    return None if wrong[0] else True
 
 
-def index_add(x: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl, alpha: Any = 1) -> bool | None:
-    """Add rows. True if it is done, False if numpy is to do it, None for a wrong index. -1 is the last place."""
+def index_add(
+    x: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl, alpha: Any = 1, wraps: bool = False
+) -> bool | None:
+    """Add rows. True if it is done, False if numpy is to do it, None for a wrong index. `wraps`: -1 is the last place."""
     block, rows = _block(x, dim), _block(src, dim)
     if block is None or rows is None or (block.outer, index.numel(), block.inner) != (rows.outer, rows.n, rows.inner):
         return False
@@ -229,36 +228,19 @@ def index_add(x: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl, alpha
         return False
     if index.dim() > 1 and not index.is_contiguous():
         return False
-    checked = in_range(index, -block.n, block.n - 1)
-    if checked is not True:
-        return checked
     by_columns = block.outer == 1 and block.inner > 1
-    bound = add_rows.bind(T=_number(words), BY_COLUMNS=by_columns, STEP=_known(rows.strides[2]))
-    entry = ready(bound, f"*{words} *{WORDS[index.dtype]} *{words} *{words}" + " i8" * 10)
+    bound = add_rows.bind(T=_number(words), BY_COLUMNS=by_columns, STEP=_known(rows.strides[2]), WRAPS=wraps)
+    entry = ready(bound, f"*{words} *{WORDS[index.dtype]} *{words} *{words} *i8" + " i8" * 10)
     if entry is None:
         return False
+    wrong, flag = _flag()
     scale = np.asarray(alpha, x.dtype.np)
     n, work = (block.inner, rows.n) if by_columns else (block.outer, rows.n * block.inner)
     index_m = index.stride()[-1] if index.dim() == 1 else 1
     entry.parallel(
         n, max(1, GRAIN // work), backed_ptr(x), backed_ptr(index), backed_ptr(src), scale.__array_interface__["data"][0],
-        block.outer, rows.n, block.inner, block.n, *block.strides[:2], index_m, *rows.strides,
+        flag, block.outer, rows.n, block.inner, block.n, *block.strides[:2], index_m, *rows.strides,
     )  # fmt: skip
-    return True
-
-
-def in_range(index: TensorImpl, lowest: int, highest: int) -> bool | None:
-    """True if all of an index is; None if not; False if it cannot be said here."""
-    if not index.is_contiguous():
-        from internals.core.tensor_impl import array
-
-        a = array(index)
-        return True if a.min() >= lowest and a.max() <= highest else None
-    entry = ready(look, f"*{WORDS[index.dtype]} *i8 i8 i8")
-    if entry is None:
-        return False
-    wrong, flag = _flag()
-    entry.parallel(index.numel(), GRAIN, backed_ptr(index), flag, lowest, highest)
     return None if wrong[0] else True
 
 

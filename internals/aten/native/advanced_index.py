@@ -8,7 +8,7 @@ written, somebody has to decide
 - where it goes: in their place when the indexed dimensions are neighbours, else in front of all others.
 
 `AdvancedIndex` makes these decisions in its constructor. `key` is then what numpy indexes with, slices and integer arrays;
-negative indices count from the end, and what is out of range numpy finds while it walks.
+negative indices count from the end, and what is out of range numpy finds before it walks.
 
 On a GPU the decisions are the same; index tensors stay where they are (`internals/cuda/native/device_index.py`).
 
@@ -18,6 +18,7 @@ How the real one differs: it ends with byte strides and a loop that adds up `ind
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ import numpy as np
 from internals.aten.broadcasting import broadcast_strides, memory_order
 from internals.core import dtype as dt
 from internals.core.geometry import contiguous_strides, view_strides, wrap_dim
-from internals.core.tensor_impl import TensorImpl, array
+from internals.core.tensor_impl import TensorImpl, array, snapshot
 from internals.core.warn import warn
 
 MASKS = (dt.bool_, dt.uint8)
@@ -53,7 +54,14 @@ class AdvancedIndex:
         self.shape = (*rest[: self.place], *self.index_shape, *rest[self.place :])
         if 0 in (sizes[d] for d in self.dims) and 0 not in self.index_shape:
             raise IndexError("index is out of bounds for dimension with size 0")
-        self.key: Any = tuple([slice(None) if a is None else a for a in arrays])
+
+    @cached_property
+    def key(self) -> Any:
+        """Slices, and where there is an index a copy of it: numpy checks first, and another thread may write to the tensor."""
+        key: list[Any] = [slice(None)] * len(self.source.shape)
+        for d, a in zip(self.dims, self.arrays):
+            key[d] = a.copy("K") if d in self._tensors else a
+        return tuple(key)
 
     def strides(self) -> tuple[int, ...]:
         """Strides of a new result: the order in memory of the source's dimensions, then of the index tensors', is kept."""
@@ -77,16 +85,19 @@ class AdvancedIndex:
     def range_error(self) -> IndexError:
         """The error for the first element with an index out of range. PyTorch counts the indexed dimensions only."""
         found = []
-        for position, (d, a) in enumerate(zip(self.dims, self.arrays)):
-            n, flat = self.source.shape[d], np.broadcast_to(a, self.index_shape).ravel()
+        for position, d in enumerate(self.dims):
+            n, flat = self.source.shape[d], np.broadcast_to(self.key[d], self.index_shape).ravel()
             wrong = np.nonzero((flat < -n) | (flat >= n))[0]
             found += [(wrong[0], position, flat[wrong[0]], n)] if wrong.size else []
+        if not found:
+            return IndexError("an index was out of bounds, and was then written to by another thread")
         _, position, index, n = min(found)
         return IndexError(f"index {index} is out of bounds for dimension {position} with size {n}")
 
     def _integer_indices(self, sizes: Sequence[int], indices: Sequence[TensorImpl | None]) -> list[Any]:
         """One integer array (or None) for each dimension: masks become the positions where they are true."""
         arrays: list[Any] = []
+        self._tensors = set()  # the dimensions whose arrays are the memory of tensors
         for index in indices:
             if index is None:
                 arrays.append(None)
@@ -96,6 +107,7 @@ class AdvancedIndex:
                 check_mask(index, sizes, len(arrays))
                 arrays += self.positions_of(index)
             elif index.dtype in (dt.int64, dt.int32):
+                self._tensors.add(len(arrays))
                 arrays.append(self.integers_of(index))
             else:
                 raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
@@ -108,7 +120,7 @@ class AdvancedIndex:
 
     def positions_of(self, mask: TensorImpl) -> Sequence[Any]:
         """Where a mask is true: an index for each of its dimensions."""
-        return np.nonzero(np.atleast_1d(array(mask)))
+        return np.nonzero(np.atleast_1d(snapshot(mask)))
 
     def strides_of(self, index: Any) -> Sequence[int]:
         strides: Sequence[int] = index.strides

@@ -11,7 +11,7 @@ import numpy as np
 
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
-from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
+from internals.core.tensor_impl import TensorImpl, array, empty_contiguous, snapshot
 
 
 def embedding(
@@ -42,7 +42,7 @@ def embedding_dense_backward(
 
     The row `padding_idx` gets none (unless that is negative); with `scale_grad_by_freq` the sums become averages.
     """
-    rows = array(indices).reshape(-1)
+    rows = snapshot(indices).reshape(-1)
     g = array(grad_output).reshape(rows.size, grad_output.shape[-1])
     if padding_idx >= 0 and (rows == padding_idx).any():
         rows, g = rows[rows != padding_idx], g[rows != padding_idx]
@@ -96,7 +96,7 @@ def embedding_renorm_(self: TensorImpl, indices: TensorImpl, max_norm: float, no
 
 def _checked_rows(name: str, weight: TensorImpl, indices: TensorImpl) -> Any:
     check_indices(name, indices)
-    rows = array(indices)
+    rows = snapshot(indices)
     if rows.size and (rows.min() < 0 or rows.max() >= weight.shape[0]):
         raise IndexError("index out of range in self")
     return rows

@@ -16,7 +16,7 @@ import numpy as np
 from internals._generated import ops
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
-from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
+from internals.core.tensor_impl import TensorImpl, array, empty_contiguous, snapshot
 
 from .embedding import segment_sums
 
@@ -92,9 +92,9 @@ def _embedding_bag(
     Raises RuntimeError for tensors that do not fit, for offsets that do not begin with 0 or go beyond the indices, and for
     indices that are no rows.
     """
-    check_bags(weight, indices, offsets, mode, per_sample_weights, include_last_offset)
-    rows = array(indices)
-    sizes = _sizes(array(offsets), rows.size, include_last_offset)
+    rows, begins = snapshot(indices), snapshot(offsets)
+    check_bags(weight, indices, offsets, begins, mode, per_sample_weights, include_last_offset)
+    sizes = _sizes(begins, rows.size, include_last_offset)
     bags = np.repeat(np.arange(sizes.size), sizes)
     _check_rows(rows[: bags.size], bags, weight.shape[0])
     counted = rows[: bags.size] != padding_idx
@@ -114,6 +114,7 @@ def check_bags(
     weight: TensorImpl,
     indices: TensorImpl,
     offsets: TensorImpl,
+    begins: Any,
     mode: int,
     per_sample_weights: Any,
     include_last_offset: bool,
@@ -133,7 +134,7 @@ def check_bags(
     if include_last_offset and not offsets.shape[0]:
         raise RuntimeError("include_last_offset: number of offset should be at least 1")
     if offsets.shape[0]:
-        first, last = array(offsets)[[0, -1]]
+        first, last = begins[[0, -1]]
         if first:
             raise RuntimeError(
                 "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
@@ -143,7 +144,7 @@ def check_bags(
             raise RuntimeError(
                 f"offsets[-1] can not be greater than input's length {indices.shape[0]} but got offsets[-1] of {last}"
             )
-        if (np.diff(array(offsets)) < 0).any():
+        if (np.diff(begins) < 0).any():
             raise RuntimeError("embedding_bag: offsets have to increase")
     if per_sample_weights is not None:
         _check_weights(per_sample_weights, weight, indices, mode)

@@ -25,7 +25,7 @@ from internals.core import return_types
 from internals.core.dtype import FLOATING
 from internals.core.float_errors import quietly
 from internals.core.scalar import checked
-from internals.core.tensor_impl import array, from_array
+from internals.core.tensor_impl import array, from_array, snapshot
 
 from .histogram_bins import (
     Range,
@@ -48,7 +48,7 @@ def histc(self: Any, bins: int = 100, min: Any = 0, max: Any = 0, out: Any = Non
     check_bin_counts([bins])
     check_same_dtype("torch.histogram", self, out, "hist")
     check_real(self.dtype)
-    a = array(self).reshape(-1, 1)
+    a = snapshot(self).reshape(-1, 1)
     kind = self.dtype.np
     low, high = kind.type(checked(min, self.dtype)), kind.type(checked(max, self.dtype))
     if low == high and a.size:
@@ -75,7 +75,7 @@ def histogram_bins_tensor(self: Any, bins: Any, weight: Any = None, density: boo
     With `density` counts are divided so that they integrate to 1. Raises RuntimeError where shapes or dtypes do not fit.
     """
     check_edges(self, [bins], 1)
-    return _histogram(self, array(bins), weight, density, out)
+    return _histogram(self, snapshot(bins), weight, density, out)
 
 
 def histogram_bin_ct(
@@ -126,8 +126,8 @@ def _histogramdd_from_bin_tensors(self: Any, bins: Sequence[Any], weight: Any = 
     if self.dim() < 2:
         raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
     check_edges(self, bins, self.shape[-1])
-    rows = array(self).reshape(-1, self.shape[-1])
-    return from_array(_counts(self, rows, [array(b) for b in bins], weight, density))
+    rows = snapshot(self).reshape(-1, self.shape[-1])
+    return from_array(_counts(self, rows, [snapshot(b) for b in bins], weight, density))
 
 
 def bincount(self: Any, weights: Any = None, minlength: int = 0) -> Any:
@@ -137,7 +137,7 @@ def bincount(self: Any, weights: Any = None, minlength: int = 0) -> Any:
     """
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
-    a = array(self)
+    a = snapshot(self)
     if self.dtype.category == FLOATING or self.dtype is dt.bool_ or self.is_complex():
         raise not_implemented("bincount_cpu", self.dtype)
     if a.shape == (0,):
@@ -157,7 +157,7 @@ def _histogram(self: Any, edges: Any, weight: Any, density: bool, out: Any) -> A
     hist, bin_edges = out or (None, None)
     check_same_dtype("torch.histogram", self, hist, "hist")
     check_same_dtype("torch.histogram", self, bin_edges, "bin_edges", " for dimension 0")
-    counts = _counts(self, array(self).reshape(-1, 1), [edges], weight, density)
+    counts = _counts(self, snapshot(self).reshape(-1, 1), [edges], weight, density)
     hist = set_output(counts.shape, self.dtype, hist)
     bin_edges = set_output(edges.shape, self.dtype, bin_edges)
     array(hist)[...], array(bin_edges)[...] = counts, edges
@@ -209,4 +209,4 @@ def _rows(self: Any, bins: Sequence[int]) -> Any:
     if len(bins) != self.shape[-1]:
         raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
     check_bin_counts(bins)
-    return array(self).reshape(-1, self.shape[-1])
+    return snapshot(self).reshape(-1, self.shape[-1])

@@ -28,7 +28,7 @@ from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.geometry import infer_size, wrap_dim
 from internals.core.scalar import checked
-from internals.core.tensor_impl import TensorImpl, array
+from internals.core.tensor_impl import TensorImpl, array, snapshot
 from internals.core.warn import warn
 
 from .indexing import warn_if_expanded
@@ -44,7 +44,7 @@ def index_copy(self: TensorImpl, dim: int, index: TensorImpl, source: TensorImpl
     if out is not None:
         check_no_overlap(out, index)
         check_no_overlap(out, source)
-    positions, n = np.atleast_1d(array(index)), sizes_of(self)[d]
+    positions, n = np.atleast_1d(snapshot(index)), sizes_of(self)[d]
     target = copy_of(self, out)
     if positions.size and target.numel():
         wrong = positions[(positions < 0) | (positions >= n)]
@@ -72,7 +72,7 @@ def index_fill(self: TensorImpl, dim: int, index: TensorImpl, value: Any, out: A
         target = self
     else:
         target = copy_of(self, out, keep_layout=True)
-    positions, n = np.atleast_1d(array(index)), sizes_of(self)[d]
+    positions, n = np.atleast_1d(snapshot(index)), sizes_of(self)[d]
     if not target.numel() and (n or not positions.size):
         return target
     wrong = positions[(positions < -n) | (positions >= n)]
@@ -114,7 +114,7 @@ def put(self: TensorImpl, index: TensorImpl, source: TensorImpl, accumulate: boo
         check_no_overlap(out, source)
     if index.numel() and not self.numel():
         raise IndexError("put_(): Tried to put elements into an empty tensor")
-    positions = _in_flat(array(index).reshape(-1), self.numel())
+    positions = _in_flat(snapshot(index).reshape(-1), self.numel())
     target = copy_of(self, out, keep_layout=True)
     if not positions.size:
         return target
@@ -141,7 +141,7 @@ def take(self: TensorImpl, index: TensorImpl, out: Any = None) -> Any:
         )
     if index.numel() and not self.numel():
         raise IndexError("take(): tried to take from an empty tensor")
-    positions = _in_flat(array(index), self.numel())
+    positions = _in_flat(snapshot(index), self.numel())
     if out is not None:
         check_no_overlap(out, index)
         check_no_overlap(out, self)
@@ -201,7 +201,7 @@ def masked_scatter(self: TensorImpl, mask: TensorImpl, source: TensorImpl, out: 
         )
     target = set_output(shape, self.dtype, out, out is self)
     check_no_internal_overlap(target)
-    places = np.broadcast_to(array(mask), shape)
+    places = np.broadcast_to(snapshot(mask), shape)
     count = int(np.count_nonzero(places))
     if source.numel() < count:
         raise RuntimeError("Number of elements of source < number of ones in mask")

@@ -23,7 +23,7 @@ from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.geometry import geometry
 from internals.core.scalar import checked
-from internals.core.tensor_impl import TensorImpl, array, empty, make
+from internals.core.tensor_impl import TensorImpl, array, empty, make, snapshot
 from internals.core.warn import warn
 from internals.machine_code.settings import settings
 
@@ -70,7 +70,7 @@ def _index_put_impl_(
     if masked is not None:
         first, mask = masked
         warn_if_expanded(self, "masked_fill_", "tensor[mask] = scalar")
-        array(self)[(slice(None),) * first + (array(mask),)] = checked(array(values).item(), self.dtype)
+        array(self)[(slice(None),) * first + (snapshot(mask),)] = checked(array(values).item(), self.dtype)
         return self
     check_sources(self, indices, values)
     wanted = AdvancedIndex(self, indices)
@@ -81,7 +81,10 @@ def _index_put_impl_(
     try:
         if accumulate:
             with np.errstate(all="ignore"):
-                if source.size >= settings.least and _added_by_machine_code(wanted, indices, values):
+                done = source.size >= settings.least and _added_by_machine_code(wanted, indices, values)
+                if done is None:
+                    raise IndexError
+                if done:
                     pass
                 elif wanted.dims == [0]:
                     add_at(array(self), wanted.key[0], source)
@@ -104,7 +107,7 @@ def index_put(
 def masked_select(self: TensorImpl, mask: TensorImpl, out: Any = None) -> Any:
     """The elements where the mask, broadcast, is true, as a 1-d tensor. Raises RuntimeError for a mask that is not bool."""
     shape = check_masked_select(self, mask, out)
-    selected = np.broadcast_to(array(self), shape)[np.broadcast_to(array(mask), shape)]
+    selected = np.broadcast_to(array(self), shape)[np.broadcast_to(snapshot(mask), shape)]
     out = set_output(selected.shape, self.dtype, out, device=self.device)
     array(out)[...] = selected
     return out
@@ -113,7 +116,7 @@ def masked_select(self: TensorImpl, mask: TensorImpl, out: Any = None) -> Any:
 def nonzero(self: TensorImpl, out: Any = None) -> Any:
     """The positions of the elements that are not zero, one a row: shape (count, ndim), int64."""
     check_nonzero_out(out)
-    a = array(self)
+    a = snapshot(self)
     columns = np.nonzero(a) if a.ndim else ()
     out = nonzero_output(self, columns[0].size if columns else int(a.item() != 0), out)
     for d, column in enumerate(columns):
@@ -171,14 +174,16 @@ def _selected_by_machine_code(wanted: AdvancedIndex, indices: Sequence[TensorImp
     return index_select(out, wanted.source, wanted.dims[0], index, wraps=True) is True
 
 
-def _added_by_machine_code(wanted: AdvancedIndex, indices: Sequence[TensorImpl | None], values: TensorImpl) -> bool:
-    """Whether machine code added rows where a single index tensor says."""
+def _added_by_machine_code(
+    wanted: AdvancedIndex, indices: Sequence[TensorImpl | None], values: TensorImpl
+) -> bool | None:
+    """Whether machine code added rows where a single index tensor says; None if an index was wrong."""
     tensors = [i for i in indices if i is not None]
     if len(tensors) != 1 or tensors[0].dim() != 1 or tensors[0].dtype in MASKS or tuple(values.shape) != tuple(wanted.shape):
         return False
     from internals.aten.compiled.gathering import index_add
 
-    return index_add(wanted.source, wanted.dims[0], tensors[0], values) is True
+    return index_add(wanted.source, wanted.dims[0], tensors[0], values, wraps=True)
 
 
 # What is checked before anything is read or written, on any device

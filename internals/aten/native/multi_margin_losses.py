@@ -16,7 +16,7 @@ from internals._generated import ops
 from internals.aten.dtype_checks import not_implemented
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
-from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
+from internals.core.tensor_impl import TensorImpl, array, empty_contiguous, snapshot
 
 from .losses import MEAN, NONE
 
@@ -164,7 +164,7 @@ def _check_classes(self: TensorImpl, target: TensorImpl, p: Any, weight: Any) ->
 
 def _class_of(self: TensorImpl, target: TensorImpl) -> Any:
     _check_long(target)
-    classes = array(target).reshape(-1)
+    classes = snapshot(target).reshape(-1)
     if classes.size and not (0 <= classes.min() and classes.max() < _rows(self).shape[1]):
         raise RuntimeError("target out of range")
     return classes
@@ -177,7 +177,7 @@ def _labels(self: TensorImpl, target: TensorImpl) -> tuple[Any, list[Any]]:
     if not fits:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(self.shape)}")
     _check_long(target)
-    labels = array(target).reshape(x.shape)
+    labels = snapshot(target).reshape(x.shape)
     if labels.size and not (-1 <= labels.min() and labels.max() < x.shape[1]):
         raise RuntimeError("argument #2 'target' is out of range")
     counts = np.logical_and.accumulate(labels >= 0, axis=1).sum(1)

@@ -21,7 +21,7 @@ from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.float_errors import quiet, restore
 from internals.core.geometry import Geometry, contiguous_geometry
-from internals.core.tensor_impl import TensorImpl, array, empty, empty_contiguous
+from internals.core.tensor_impl import TensorImpl, array, empty, empty_contiguous, snapshot
 
 from .losses import MEAN, NONE, SUM
 
@@ -175,7 +175,7 @@ def _pick(
     """The loss of each target, or the reduced one, and the sum of the weights of the targets that count."""
     classes = self.shape[class_dim]
     check_targets(self, target, weight, class_dim)
-    x, t = array(self), array(target).astype(np.int64, copy=False)
+    x, t = array(self), snapshot(target).astype(np.int64, copy=False)
     usual = weight is None and reduction != NONE and t.ndim and self.dtype is not dt.float16
     if usual and _all_count(t, classes, ignore_index):
         return _reduce_all(x, _places(t, x.shape, class_dim), self.dtype, reduction)
@@ -259,7 +259,7 @@ def _put(
     result = empty_contiguous(self.shape, self.dtype)
     dx = array(result)
     dx.fill(0)
-    t, g = array(target).astype(np.int64, copy=False), array(grad_output)[()]
+    t, g = snapshot(target).astype(np.int64, copy=False), array(grad_output)[()]
     if not t.size or not dx.size:
         return result
     token = quiet()

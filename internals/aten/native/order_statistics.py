@@ -23,7 +23,7 @@ from internals.core import return_types
 from internals.core.dtype import BOOL, COMPLEX
 from internals.core.float_errors import quietly
 from internals.core.geometry import wrap_dim
-from internals.core.tensor_impl import TensorImpl, array
+from internals.core.tensor_impl import TensorImpl, array, snapshot
 
 from .extrema import check_not_empty
 from .reduction_tools import reduced_sizes, store
@@ -123,7 +123,7 @@ def _outputs(self: TensorImpl, d: int, keepdim: bool, out: Any) -> tuple[Any, An
 
 def _last(self: TensorImpl, d: int) -> Any:
     """The elements with dimension `d` last; a single one is a row, too."""
-    return np.moveaxis(np.atleast_1d(array(self)), wrap_dim(d, max(self.dim(), 1)), -1)
+    return np.moveaxis(np.atleast_1d(snapshot(self)), wrap_dim(d, max(self.dim(), 1)), -1)
 
 
 def _kth(a: Any, k: int) -> Any:

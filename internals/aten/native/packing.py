@@ -15,7 +15,7 @@ import numpy as np
 
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
-from internals.core.tensor_impl import array, empty_contiguous, from_array
+from internals.core.tensor_impl import array, empty_contiguous, from_array, snapshot
 
 
 def pad_sequence(sequences: Sequence[Any], batch_first: bool, padding_value: float, padding_side: str) -> Any:
@@ -45,7 +45,7 @@ def _pack_padded_sequence(input: Any, lengths: Any, batch_first: bool) -> tuple[
             f"'lengths' argument should be a 1D CPU int64 tensor, but got {lengths.dim()}D {lengths.device} "
             f"{SCALAR_TYPE_NAME[lengths.dtype]} tensor"
         )
-    x, count = array(input), array(lengths)
+    x, count = array(input), snapshot(lengths)
     if not x.size:
         raise RuntimeError("Cannot pack empty tensors.")
     x = np.swapaxes(x, 0, 1) if batch_first else x
@@ -88,7 +88,7 @@ def _pad_packed_sequence(
     """
     if batch_sizes.dim() != 1 or batch_sizes.dtype is not dt.int64 or batch_sizes.device.type != "cpu":
         raise RuntimeError("batch_sizes should always be a 1D CPU tensor of int64")
-    sizes = array(batch_sizes)
+    sizes = snapshot(batch_sizes)
     batch, time = int(sizes[0]), len(sizes)
     if total_length > 0:
         if total_length < time:

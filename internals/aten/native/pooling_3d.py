@@ -18,7 +18,7 @@ import numpy as np
 from internals._generated import ops
 from internals.aten.dtype_checks import not_implemented
 from internals.core import dtype as dt
-from internals.core.tensor_impl import array, empty_contiguous
+from internals.core.tensor_impl import array, empty_contiguous, snapshot
 
 from .pooling import lowest_of, window_means, window_sizes
 
@@ -159,7 +159,7 @@ def scatter_to_places(grad_output: Any, indices: Any, sizes: Sequence[int], dim:
     size = prod(sizes[-dim:])
     planes = prod(sizes[:-dim])
     g = array(grad_output).reshape(planes, -1)
-    places = array(indices).reshape(planes, -1)
+    places = snapshot(indices).reshape(planes, -1)
     inside = (places >= 0) & (places < size)  # but for windows whose elements all lie in the padding
     places = places + (np.arange(planes) * size)[:, None]
     total = np.zeros(planes * size, np.float32 if grad_output.dtype is dt.float16 else g.dtype)

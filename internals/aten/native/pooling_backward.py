@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from internals.core import dtype as dt
-from internals.core.tensor_impl import array
+from internals.core.tensor_impl import array, snapshot
 from internals.machine_code.settings import use_compiled
 
 from .memory_format import empty_as
@@ -44,7 +44,7 @@ def max_pool2d_with_indices_backward(
     g = _wide(grad_output)
     planes = self.numel() // plane if plane else 0
     windows = g.shape[-2] * g.shape[-1]
-    g, places = g.reshape(planes, windows), array(indices).reshape(planes, windows)
+    g, places = g.reshape(planes, windows), snapshot(indices).reshape(planes, windows)
     inside = (places >= 0) & (places < plane)  # but for windows whose elements all lie in the padding
     places = places + (np.arange(planes) * plane)[:, None]
     if not inside.all():

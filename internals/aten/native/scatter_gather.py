@@ -26,7 +26,7 @@ from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.geometry import wrap_dim
 from internals.core.scalar import checked
-from internals.core.tensor_impl import TensorImpl, array
+from internals.core.tensor_impl import TensorImpl, array, snapshot
 from internals.core.warn import warn_once
 from internals.machine_code.settings import settings
 
@@ -47,7 +47,7 @@ def gather(self: TensorImpl, dim: int, index: TensorImpl, sparse_grad: bool = Fa
     if index.numel() >= settings.least and compiled().gather(out, self, d, index):
         return out
     if index.numel():
-        positions = np.atleast_1d(array(index))
+        positions = np.atleast_1d(snapshot(index))
         check_positions(positions, d, sizes_of(self)[d])
         source = cropped(np.atleast_1d(array(self)), positions.shape, d)
         array(out)[...] = np.take_along_axis(source, positions, d).reshape(out.shape)
@@ -85,13 +85,13 @@ def scatter_add(self: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl, 
 def index_select(self: TensorImpl, dim: int, index: TensorImpl, out: Any = None) -> Any:
     """The slices of `self` at the positions `index` (0-d or 1-d) along `dim`."""
     d = check_index_select(self, dim, index, out)
-    source, positions = np.atleast_1d(array(self)), np.atleast_1d(array(index))
-    sizes = source.shape[:d] + positions.shape + source.shape[d + 1 :]
+    source = np.atleast_1d(array(self))
+    sizes = source.shape[:d] + (index.shape or (1,)) + source.shape[d + 1 :]
     if prod(sizes) >= settings.least and source.size:
         out = set_output(sizes if self.dim() else (), self.dtype, out)
         if compiled().index_select(out, self, d, index):
             return out
-    n = source.shape[d]
+    positions, n = np.atleast_1d(snapshot(index)), source.shape[d]
     wrong = positions[(positions < 0) | (positions >= n)]
     if wrong.size:
         if d == 0 and self.numel():
@@ -108,20 +108,22 @@ def index_add(
 ) -> Any:
     """A copy of `self` with `alpha` times the slices of `source` added at the positions `index` along `dim`."""
     d = check_index_add(self, dim, index, source)
-    positions = array(index)
-    if index.numel() and (positions.min() < 0 or positions.max() >= sizes_of(self)[d]):
-        raise IndexError("index out of range in self")
-    target = copy_of(self, out)
-    if not source.numel():
+    target, done = copy_of(self, out), False
+    if source.numel() >= settings.least:
+        done = compiled().index_add(target, d, index, source, checked(alpha, self.dtype))
+    if done:
         return target
-    if source.numel() >= settings.least and compiled().index_add(target, d, index, source, checked(alpha, self.dtype)):
+    positions = np.atleast_1d(snapshot(index))
+    if done is None or positions.size and (positions.min() < 0 or positions.max() >= sizes_of(self)[d]):
+        raise IndexError("index out of range in self")
+    if not source.numel():
         return target
     addend = np.atleast_1d(array(source))
     if alpha != 1:
         addend = np.multiply(addend, checked(alpha, self.dtype))
     memory = np.atleast_1d(array(target))
     with np.errstate(all="ignore"):
-        add_at(np.moveaxis(memory, d, 0), np.atleast_1d(array(index)), np.moveaxis(addend, d, 0))
+        add_at(np.moveaxis(memory, d, 0), positions, np.moveaxis(addend, d, 0))
     return target
 
 
@@ -132,10 +134,13 @@ def _scatter(self: TensorImpl, dim: int, index: TensorImpl, src: Any, out: Any, 
     if not index.numel():
         return target
     number_or_tensor = src if isinstance(src, TensorImpl) else values
-    if index.numel() >= settings.least and compiled().scatter(target, d, index, number_or_tensor, reduce):
+    done = index.numel() >= settings.least and compiled().scatter(target, d, index, number_or_tensor, reduce)
+    if done:
         return target
-    positions = np.atleast_1d(array(index))
+    positions = np.atleast_1d(snapshot(index))
     check_positions(positions, d, sizes_of(self)[d])
+    if done is None:
+        raise RuntimeError(f"an index was out of bounds for dimension {d}, and was then written to by another thread")
     if isinstance(src, TensorImpl):
         values = np.atleast_1d(array(src))[tuple(slice(n) for n in positions.shape)]
     memory = np.atleast_1d(array(target))

@@ -16,7 +16,7 @@ import numpy as np
 
 from internals.aten.dtype_checks import not_implemented
 from internals.core import dtype as dt
-from internals.core.tensor_impl import TensorImpl, array
+from internals.core.tensor_impl import TensorImpl, array, snapshot
 from internals.core.warn import warn_once
 
 from .scatter_gather import along, check_index_add, check_positions, check_scatter, copy_of, cropped, sizes_of
@@ -47,7 +47,7 @@ def scatter_reduce(
     target = copy_of(self, out)
     if not index.numel():
         return target
-    positions = np.atleast_1d(array(index))
+    positions = np.atleast_1d(snapshot(index))
     check_positions(positions, d, sizes_of(self)[d])
     values = np.atleast_1d(array(src))[tuple(slice(n) for n in positions.shape)]
     memory = np.atleast_1d(array(target))
@@ -78,7 +78,7 @@ def index_reduce(
     target = copy_of(self, out)
     if not source.numel():
         return target
-    positions = np.atleast_1d(array(index))
+    positions = np.atleast_1d(snapshot(index))
     if positions.min() < 0 or positions.max() >= sizes_of(self)[d]:
         raise IndexError("index out of range in self")
     memory = np.atleast_1d(array(target))

@@ -18,7 +18,7 @@ from internals.aten.set_output import set_output
 from internals.core import dtype as dt
 from internals.core.dtype import BOOL, COMPLEX, SCALAR_TYPE_NAME
 from internals.core.promotion import result_type
-from internals.core.tensor_impl import TensorImpl, array
+from internals.core.tensor_impl import TensorImpl, array, snapshot
 
 
 def searchsorted_Tensor(
@@ -37,8 +37,7 @@ def searchsorted_Tensor(
     """
     sizes = tuple(self.shape) if isinstance(self, TensorImpl) else ()
     _check_side(side, right)
-    if sorter is not None:
-        _check_sorter(sorted_sequence, sorter)
+    order = None if sorter is None else _checked_sorter(sorted_sequence, sorter)
     _check_sizes(tuple(sorted_sequence.shape), sizes)
     d = dt.int32 if out_int32 else dt.int64
     if out is not None and out.dtype is not d:
@@ -57,8 +56,8 @@ def searchsorted_Tensor(
     n = sorted_sequence.shape[-1]
     values = (array(self) if isinstance(self, TensorImpl) else np.asarray(self)).astype(common.np).reshape(rows, -1)
     boundaries = array(sorted_sequence).astype(common.np).reshape(rows, n)
-    if sorter is not None:
-        boundaries = np.take_along_axis(boundaries, array(sorter).reshape(rows, n), -1)
+    if order is not None:
+        boundaries = np.take_along_axis(boundaries, order.reshape(rows, n), -1)
     array(target)[...] = _places(boundaries, values, right or side == "right").reshape(sizes)
     return target
 
@@ -115,7 +114,7 @@ def _check_side(side: str | None, right: bool) -> None:
         )
 
 
-def _check_sorter(boundaries: TensorImpl, sorter: TensorImpl) -> None:
+def _checked_sorter(boundaries: TensorImpl, sorter: TensorImpl) -> Any:
     if tuple(sorter.shape) != tuple(boundaries.shape):
         raise RuntimeError(
             "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
@@ -125,8 +124,10 @@ def _check_sorter(boundaries: TensorImpl, sorter: TensorImpl) -> None:
         raise RuntimeError(
             f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {SCALAR_TYPE_NAME[sorter.dtype]}"
         )
-    if sorter.numel() and not (array(sorter).min() >= 0 and array(sorter).max() < sorter.shape[-1]):
+    order = snapshot(sorter)
+    if order.size and not (order.min() >= 0 and order.max() < sorter.shape[-1]):
         raise RuntimeError("torch.searchsorted(): sorter index out of range")
+    return order
 
 
 def _check_sizes(boundaries: tuple[int, ...], values: tuple[int, ...]) -> None:

@@ -19,7 +19,7 @@ from internals.aten.set_output import set_output
 from internals.core import dtype as dt
 from internals.core.formats import contiguous_format
 from internals.core.geometry import geometry, wrap_dim
-from internals.core.tensor_impl import TensorImpl, array, empty, empty_contiguous
+from internals.core.tensor_impl import TensorImpl, array, empty, empty_contiguous, snapshot
 from internals.machine_code.settings import settings
 
 
@@ -83,7 +83,7 @@ def tile(self: Any, dims: Sequence[int]) -> Any:
 def repeat_interleave_Tensor(repeats: TensorImpl, output_size: int | None = None) -> Any:
     """Position i, `repeats[i]` times: `[1, 2, 0]` gives `[0, 1, 1]`. Raises RuntimeError unless 1-d and non-negative."""
     check_repeats(repeats, "repeat_interleave_cpu")
-    counts = array(repeats)
+    counts = snapshot(repeats)
     if counts.size and counts.min() < 0:
         raise RuntimeError("repeats can not be negative")
     total = int(counts.sum())

@@ -20,7 +20,7 @@ from internals.aten.set_output import set_output
 from internals.core import dtype as dt
 from internals.core import return_types
 from internals.core.geometry import geometry, wrap_dim
-from internals.core.tensor_impl import TensorImpl, array, empty
+from internals.core.tensor_impl import TensorImpl, array, empty, snapshot
 from internals.machine_code.settings import settings, use_compiled
 
 
@@ -36,7 +36,7 @@ def sort_stable(self: TensorImpl, stable: bool | None, dim: int = -1, descending
     if self.numel() >= settings.least and _compiled_sort(self, values, indices, d, descending):
         return (return_types.sort if out is None else return_types.sort_out)(values, indices)
     if self.numel():
-        a = np.atleast_1d(array(self))
+        a = np.atleast_1d(snapshot(self))
         order = _order(a, d, descending)
         array(values)[...] = np.take_along_axis(a, order, d).reshape(self.shape)
         array(indices)[...] = order.reshape(self.shape)
@@ -60,7 +60,6 @@ def argsort_stable(self: Any, stable: bool, dim: int = -1, descending: bool = Fa
 def topk(self: TensorImpl, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, out: Any = None) -> Any:
     """The `k` largest (or smallest) along `dim`, in order, and their positions. Raises RuntimeError when there are fewer."""
     d = check_topk(self, k, dim)
-    a = np.atleast_1d(array(self))
     sizes = (*self.shape[:d], k, *self.shape[d + 1 :]) if self.dim() else ()
     values = set_output(sizes, self.dtype, out and out[0])
     indices = set_output(sizes, dt.int64, out and out[1])
@@ -68,6 +67,7 @@ def topk(self: TensorImpl, k: int, dim: int = -1, largest: bool = True, sorted: 
         array(values)[...], array(indices)[...] = found
         return (return_types.topk if out is None else return_types.topk_out)(values, indices)
     if values.numel():
+        a = np.atleast_1d(snapshot(self))
         chosen = _chosen(a, k if self.dim() else 1, d, largest)
         found = np.take_along_axis(a, chosen, d)
         order = _order(found, d, largest)

@@ -19,7 +19,7 @@ import numpy as np
 from internals.aten.dtype_checks import not_implemented
 from internals.core.dtype import COMPLEX
 from internals.core.geometry import wrap_dim
-from internals.core.tensor_impl import TensorImpl, array, from_array
+from internals.core.tensor_impl import TensorImpl, array, from_array, snapshot
 
 from . import views
 from .sorting import sort_stable
@@ -90,7 +90,7 @@ def _unique_slices(self: TensorImpl, dim: int, in_order: bool, kernel: str) -> T
         raise RuntimeError("Number of zero sized dimensions is more than one, so unique cannot be applied ")
     if zeros and self.shape[d]:
         raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
-    slices = np.moveaxis(array(self), d, 0)
+    slices = np.moveaxis(snapshot(self), d, 0)
     rows = slices.reshape(len(slices), -1) if slices.size else np.zeros((0, 1))
     order = np.lexsort(rows.T[::-1]) if in_order else np.arange(len(rows))
     ordered = rows[order]

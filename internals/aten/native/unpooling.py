@@ -17,7 +17,7 @@ import numpy as np
 from internals.aten.dtype_checks import not_implemented
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
-from internals.core.tensor_impl import array, empty_contiguous
+from internals.core.tensor_impl import array, empty_contiguous, snapshot
 
 from .memory_format import empty_as
 
@@ -51,7 +51,7 @@ def _spread(t: Any, indices: Any, output_size: Sequence[int], out: Any) -> Any:
     if not t.dtype.is_floating_point:
         raise not_implemented(f"max_unpool{len(output_size)}d", t.dtype)
     size, planes = prod(output_size), prod(t.shape[: -len(output_size)])
-    places = array(indices).reshape(planes, -1) if planes else np.zeros((0, 0), np.int64)
+    places = snapshot(indices).reshape(planes, -1) if planes else np.zeros((0, 0), np.int64)
     wrong = places[(places < 0) | (places >= size)]
     if wrong.size:
         volume = "x".join(map(str, output_size))

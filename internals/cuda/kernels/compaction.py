@@ -68,7 +68,9 @@ def write_positions(positions, before, mask, n, sizes, strides):
         chosen = np.int64(1)
     place, _ = before_in_block(chosen)
     if chosen:
-        positions[before[cuda.blockIdx.x] + place] = i
+        at = before[cuda.blockIdx.x] + place
+        check(at < before[cuda.blockIdx.x + 1])  # there are no more than were counted
+        positions[at] = i
 
 
 @kernel
@@ -98,7 +100,7 @@ def repeat_positions(out, before, n, total):
     """Position i, as often as the counts say: thread i fills `out`, of `total` elements, from before[i] to before[i + 1]."""
     i = cuda.grid(1)
     while i < n:
-        check(before[i] <= before[i + 1] and before[n] == total)
+        check(0 <= before[i] <= before[i + 1] <= total and before[n] == total)
         for k in range(before[i], before[i + 1]):
             out[k] = i
         i += cuda.gridsize(1)

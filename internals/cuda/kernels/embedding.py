@@ -18,11 +18,13 @@ C = template("C")  # the dtype to compute in
 
 
 @kernel
-def count_rows(counts, indices, n):
+def count_rows(counts, indices, n, rows):
     """counts[r]: how often row r was looked up."""
     i = cuda.grid(1)
     while i < n:
-        cuda.atomic.add(counts, indices[i], 1)
+        row = indices[i]
+        check(0 <= row < rows)
+        cuda.atomic.add(counts, row, 1)
         i += cuda.gridsize(1)
 
 
@@ -54,8 +56,9 @@ def mark_rows(marks, indices, n, rows):
     """marks[r] = 1 for every row that is looked up; it does not matter which of several threads writes it."""
     i = cuda.grid(1)
     while i < n:
-        check(0 <= indices[i] < rows)
-        marks[indices[i]] = 1
+        row = indices[i]
+        check(0 <= row < rows)
+        marks[row] = 1
         i += cuda.gridsize(1)
 
 

@@ -45,8 +45,9 @@ def absorb_target(acc, source, target, weight, at, i, numbers):
     t = target[i]
     if t == numbers[0]:
         return acc
+    place = place_of(i, t, numbers[1], numbers[2])  # checks the class
     w = weight_of(weight, t)
-    return acc[0] - T(source[place_of(i, t, numbers[1], numbers[2])]) * w, acc[1] + w
+    return acc[0] - T(source[place]) * w, acc[1] + w
 
 
 @device_function
@@ -73,7 +74,8 @@ def put(out, grad, target, weight, total, n, ignored, classes, inner):
     while i < n:
         t = target[i]
         if t != ignored:
-            out[place_of(i, t, classes, inner)] = OUT(-grad_of(grad, i) * weight_of(weight, t) / divisor(total))
+            place = place_of(i, t, classes, inner)  # checks the class
+            out[place] = OUT(-grad_of(grad, i) * weight_of(weight, t) / divisor(total))
         i += cuda.gridsize(1)
 
 

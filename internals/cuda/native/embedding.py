@@ -66,7 +66,7 @@ def embedding_dense_backward(
         launch_1d(kernels.add_rows.bind(T=T), n, *arrays, n, width, num_weights, padding_idx)
         if scale_grad_by_freq and n:
             counts = zero_(empty_contiguous((num_weights,), dt.int32, table.device))
-            launch_1d(kernels.count_rows, count, flat(counts), flat(index), count)
+            launch_1d(kernels.count_rows, count, flat(counts), flat(index), count, num_weights)
             m = num_weights * width
             launch_1d(kernels.divide_rows.bind(T=T), m, flat(table), flat(counts), m, width)
 
@@ -108,4 +108,4 @@ def instances() -> list[tuple[Any, tuple[Any, ...]]]:
         kernel = kernels.shorten_rows.bind(T=kind.np.type, C=C)
         found.append((kernel, (f"{kind.name}[:]", "uint8[:]", int, int, int, int, C, C)))
     found.append((kernels.mark_rows, ("uint8[:]", "int64[:]", int, int)))
-    return [*found, *[(kernels.count_rows, ("int32[:]", f"{i}[:]", int)) for i in ("int32", "int64")]]
+    return [*found, *[(kernels.count_rows, ("int32[:]", f"{i}[:]", int, int)) for i in ("int32", "int64")]]

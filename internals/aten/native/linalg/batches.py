@@ -57,8 +57,8 @@ def column_major(sizes: Sequence[int], dtype: dtype) -> Any:
 
 
 def broadcast_batch(t: Any, batch: Sequence[int], core: int = 2) -> Any:
-    """The array of a tensor, with all but its last `core` dimensions broadcast to `batch`."""
-    a = array(t)
+    """A tensor's array, or an array, with all but its last `core` dimensions broadcast to `batch`."""
+    a = array(t) if isinstance(t, TensorImpl) else t
     return np.broadcast_to(a, (*batch, *a.shape[a.ndim - core :]))
 
 

@@ -17,7 +17,7 @@ from internals._generated import ops
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.return_types import named
-from internals.core.tensor_impl import array
+from internals.core.tensor_impl import array, snapshot
 
 from . import checks
 from .batches import broadcast_batch, column_major, each, routine, zeros
@@ -74,9 +74,24 @@ def linalg_ldl_solve(LD: Any, pivots: Any, B: Any, hermitian: bool = False) -> A
         checks.supported("ldl_solve_kernel_cpu", LD)
     result = column_major((*batch, *B.shape[-2:]), B.dtype)
     sytrs = routine("hetrs" if _is_hermitian(LD, hermitian) else "sytrs", LD.dtype)
-    inputs = [broadcast_batch(LD, batch), broadcast_batch(pivots, batch, 1), broadcast_batch(B, batch)]
+    rows = _checked_pivots(name, pivots, LD.shape[-1])
+    inputs = [broadcast_batch(LD, batch), broadcast_batch(rows, batch, 1), broadcast_batch(B, batch)]
     each(lambda a, p, b: sytrs(a, p, b, lower=True)[0], inputs, [result])
     return result
+
+
+def _checked_pivots(name: str, pivots: Any, n: int) -> Any:
+    """The pivots as an array. Raises RuntimeError for what would lead LAPACK, which believes them, out of the matrix."""
+    p = snapshot(pivots)
+    for row in p.reshape(-1, n) if p.size else ():
+        negative = np.flatnonzero(row < 0)  # a block of two rows has two of them
+        ends = np.flatnonzero(np.diff(negative, prepend=-2, append=n + 2) > 1)
+        if ((row == 0) | (row > n) | (row < -n)).any() or (np.diff(ends) % 2).any():
+            raise RuntimeError(
+                f"{name}: pivots have to be rows from 1 to {n}, or pairs of such numbers that are negative. "
+                "Did you properly pass the result of ldl_factor?"
+            )
+    return p
 
 
 def _is_hermitian(t: Any, hermitian: bool) -> bool:

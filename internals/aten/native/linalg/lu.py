@@ -16,7 +16,7 @@ import numpy as np
 from internals._generated import ops
 from internals.core import dtype as dt
 from internals.core.return_types import named
-from internals.core.tensor_impl import array, empty_contiguous, from_array
+from internals.core.tensor_impl import array, empty_contiguous, from_array, snapshot
 
 from . import checks
 from .batches import broadcast_batch
@@ -84,7 +84,7 @@ def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_piv
     P, L, U = (empty_contiguous((0,), LU_data.dtype) for _ in range(3))
     *batch, m, n = LU_data.shape
     if unpack_pivots:
-        pivots = broadcast_batch(LU_pivots, batch, 1)[..., : min(m, n)]
+        pivots = broadcast_batch(snapshot(LU_pivots), batch, 1)[..., : min(m, n)]
         if pivots.size and not 1 <= pivots.min() <= pivots.max() <= m:
             raise RuntimeError(
                 "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive."

@@ -11,7 +11,7 @@ import numpy as np
 
 from internals._generated import ops
 from internals.core import dtype as dt
-from internals.core.tensor_impl import array, empty_contiguous
+from internals.core.tensor_impl import array, empty_contiguous, snapshot
 
 from . import checks
 from .batches import broadcast_batch, column_major
@@ -42,7 +42,7 @@ def linalg_lu_solve(LU: Any, pivots: Any, B: Any, left: bool = True, adjoint: bo
     batch = common_batch(LU.shape, B.shape)
     if LU.numel() and B.numel():
         checks.supported("linalg.lu_solve_cpu", LU)
-    p = array(pivots)
+    p = snapshot(pivots)
     if p.size and not 1 <= p.min() <= p.max() <= LU.shape[-1]:
         which = "smaller or equal to LU.size(-2)" if p.max() > LU.shape[-1] else "greater or equal to 1"
         raise RuntimeError(
@@ -50,7 +50,7 @@ def linalg_lu_solve(LU: Any, pivots: Any, B: Any, left: bool = True, adjoint: bo
         )
     sizes = (*batch, *B.shape[-2:])
     result = column_major(sizes, B.dtype) if left else empty_contiguous(sizes, B.dtype)
-    factors, rows, b = broadcast_batch(LU, batch), broadcast_batch(pivots, batch, 1), broadcast_batch(B, batch)
+    factors, rows, b = broadcast_batch(LU, batch), broadcast_batch(p, batch, 1), broadcast_batch(B, batch)
     _solve(factors, rows, b, array(result), left, adjoint)
     return result
 
