@@ -341,3 +341,17 @@ def test_return_types_are_there_before_they_are_returned() -> None:
     for name in (n for n in types if n.startswith(("linalg_", "lu_", "svd", "qr", "geqrf")) and not n.endswith("_out")):
         assert getattr(internals.return_types, name)._fields == types[name].__match_args__, name
     assert not hasattr(internals.return_types, "linalg_nothing")
+
+
+@pytest.mark.parametrize("hermitian", [False, True])
+@pytest.mark.parametrize(
+    "pivots", [[0, 2, 3], [1, 2, 4], [-4, -4, 3], [-1, 2, 3], [1, 2, -3], [-1, -1, -1], [1, 1 << 30, 3]], ids=str
+)
+def test_pivots_that_would_lead_out_of_the_matrix_are_refused(pivots: list[int], hermitian: bool) -> None:
+    """PyTorch hands them to LAPACK, which believes them."""
+    a, b = internals.eye(3, dtype=internals.complex128), internals.ones(3, 1, dtype=internals.complex128)
+    given = internals.tensor(pivots, dtype=internals.int32)
+    with pytest.raises(RuntimeError, match="ldl_solve: pivots have to be rows from 1 to 3"):
+        internals.linalg.ldl_solve(a, given, b, hermitian=hermitian)
+    right = internals.tensor([1, 2, 3], dtype=internals.int32)
+    assert internals.linalg.ldl_solve(a, right, b, hermitian=hermitian).tolist() == b.tolist()
