@@ -13,10 +13,13 @@ ROOT = Path(internals.__file__).parent
 VIEWS = {"detach", "expand", "unfold"}  # whose memory is another tensor's
 
 
-@pytest.mark.parametrize("text", ["array(f(x))", "array(x + 1)", "array(x.cpu()).copy()"])
+@pytest.mark.parametrize(
+    "text", ["array(f(x))", "array(x + 1)", "array(x.cpu()).copy()", "map(array, f(x))", "[array(t) for t in f(x)]"]
+)
 def test_a_temporary_tensor_is_found(text: str) -> None:
-    assert temporaries(text) and not temporaries(text.replace("array(", "numpy.array("))
+    assert temporaries(text) and not temporaries(text.replace("array", "numpy.array"))
     assert not temporaries("array(x.detach())") and not temporaries("array(x)")
+    assert not temporaries("map(array, x)") and not temporaries("[array(t) for t in (x, y)]")
 
 
 def test_no_array_of_a_temporary_tensor() -> None:
@@ -31,8 +34,28 @@ def test_no_array_of_a_temporary_tensor() -> None:
 
 def temporaries(text: str) -> list[int]:
     """The lines in which `array` is called with something that is neither a variable nor a view of one."""
-    calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
-    return [c.lineno for c in calls if isinstance(c.func, ast.Name) and c.func.id == "array" and c.args and not kept(c.args[0])]
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if is_call_of("array", node) and node.args:
+            keeps = kept(node.args[0])
+        elif is_call_of("map", node) and isinstance(node.args[0], ast.Name) and node.args[0].id == "array":
+            keeps = all(held(i) for i in node.args[1:])
+        elif isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+            looked_at = any(is_call_of("array", part) for part in ast.walk(node.elt))
+            keeps = not looked_at or all(held(loop.iter) for loop in node.generators)
+        else:
+            continue
+        found += [] if keeps else [node.lineno]
+    return found
+
+
+def is_call_of(name: str, node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+
+
+def held(tensors: ast.expr) -> bool:
+    """Whether several tensors are a variable, or a list of such as are kept."""
+    return all(kept(t) for t in tensors.elts) if isinstance(tensors, (ast.Tuple, ast.List)) else kept(tensors)
 
 
 def kept(argument: ast.expr) -> bool:

@@ -39,11 +39,12 @@ def linalg_pinv_atol_rtol_tensor(self: Any, atol: Any = None, rtol: Any = None, 
     *batch, m, n = self.shape
     if not self.numel():
         return empty_contiguous((*batch, n, m), self.dtype)
+    factors = _linalg_eigh(self) if hermitian else _linalg_svd(self)  # the tensors, which keep the memory of the arrays
     if hermitian:
-        s, u = map(array, _linalg_eigh(self))
+        s, u = map(array, factors)
         vh = u.conj().swapaxes(-1, -2)
     else:
-        u, s, vh = map(array, _linalg_svd(self))
+        u, s, vh = map(array, factors)
     size = np.abs(s)
     for t in (a, r):
         broadcast_shapes((*t.shape, 1), s.shape)  # raises
