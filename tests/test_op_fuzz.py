@@ -37,11 +37,6 @@ RENAMED = {"aten::max.dim_out": "dim_max", "aten::min.dim_out": "dim_min"}
 NOT_CALLED = {
     "_reshape_alias": "it believes that its strides fit, because reshape computed them: tests/test_autograd_views.py",
     "set_": "its argument is a storage: tests/test_storage_semantics.py",
-    **dict.fromkeys(
-        [*"lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell".split(), "_native_multi_head_attention",
-         "_transformer_encoder_layer_fwd"],
-        "its weights must fit together: tests/test_archive_operators.py",
-    ),
     "record_stream": "its argument is a stream: tests/cuda/test_pinned_memory.py",
     **dict.fromkeys(["pin_memory", "_pin_memory"], "it needs a GPU, or a simulated one: tests/cuda/test_pinned_memory.py"),
     "binary_cross_entropy.out": "PyTorch computes into an `out` that it has not resized",
