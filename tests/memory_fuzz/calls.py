@@ -53,6 +53,10 @@ class Call:
                 backward_of(result)
             return [result, *given]
 
+    def has_shrunk(self) -> bool:
+        """Whether one of the tensors has a storage that is too short for it."""
+        return any(getattr(v, "layout", "") == "shrunk" for value in self.values.values() for v in listed(value))
+
     def function(self) -> Callable[[list[Any]], Any]:
         if not self.parsed:
             return lambda given: call_function(self.op)(*given)
@@ -67,7 +71,9 @@ class Call:
 
 @cache
 def operators() -> list[OperatorHandle]:
-    return [op for name, op in dispatcher.operators.items() if name.startswith("aten::")]
+    """All of them, in an order in which neighbours have nothing in common."""
+    found = [op for name, op in dispatcher.operators.items() if name.startswith("aten::")]
+    return sorted(found, key=lambda op: zlib.crc32(op.name.encode()))
 
 
 @cache
@@ -111,6 +117,10 @@ def build_all(values: dict[str, Any], gradients: bool) -> list[Any]:
         if t.is_floating_point() or t.is_complex():
             t.requires_grad_()
     return given
+
+
+def listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def tensors(value: Any) -> list[Any]:

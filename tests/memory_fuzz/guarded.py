@@ -1,7 +1,8 @@
 """CPU memory of which every block has pages around it that nothing may touch: who does gets a segmentation fault.
 
 A block ends where a page ends (or, `at_the_end` being False, begins where one begins), so the first byte too far is one too many.
-Memory that was given back stays forbidden for a while. What is new is full of a pattern: nobody can mistake it for zeros.
+Memory that was given back stays forbidden for a while. What is new is full of a pattern: who reads what nobody wrote gets another
+result with another pattern.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from internals.core.allocator import Allocator, DataPtr
 from internals.core.cpu_allocator import SystemAllocator, caching_allocator, use_cpu_allocator
 
 PAGE, NOTHING, EVERYTHING = mmap.PAGESIZE, 0, mmap.PROT_READ | mmap.PROT_WRITE
-PATTERN = 0xA5
+PATTERN, OTHER_PATTERN = 0xA5, 0x5B
 MOST = 1 << 28  # bytes that a block may have; what a test needs is far less
 KEPT = 256  # blocks that stay forbidden after they were given back
 
@@ -34,7 +35,7 @@ class GuardedAllocator(Allocator):
     name = "GuardedAllocator"
 
     def __init__(self) -> None:
-        self.at_the_end = True
+        self.at_the_end, self.pattern = True, ctypes.c_int(PATTERN)
         self.forbidden: deque[tuple[int, int]] = deque()
 
     def allocate(self, nbytes: int) -> DataPtr:
@@ -47,7 +48,7 @@ class GuardedAllocator(Allocator):
         if libc.mprotect(begin + PAGE, inside, EVERYTHING):
             libc.munmap(begin, inside + 2 * PAGE)
             raise refusal(nbytes)
-        ctypes.memset(begin + PAGE, PATTERN, inside)
+        ctypes.memset(begin + PAGE, self.pattern.value, inside)
         pointer = begin + PAGE + (inside - nbytes if self.at_the_end else 0)
         return DataPtr(pointer, (begin, inside + 2 * PAGE), self.forbid)
 
@@ -82,6 +83,16 @@ def under_the_cache() -> None:
     caching_allocator.empty_cache()
     caching_allocator.upstream = guarded
     cpu_allocator.round_size = lambda nbytes: nbytes
+
+
+@contextmanager
+def filled_otherwise() -> Iterator[None]:
+    """Inside, new memory is full of another pattern."""
+    guarded.pattern.value = OTHER_PATTERN
+    try:
+        yield
+    finally:
+        guarded.pattern.value = PATTERN
 
 
 @contextmanager

@@ -16,9 +16,12 @@ import internals
 from internals.core.device import CPU
 from internals.core.tensor_impl import array
 from tests.memory_fuzz.calls import Call, tensors
+from tests.memory_fuzz.guarded import filled_otherwise
 
 ROOT, HERE = Path(internals.__file__).parent, Path(__file__).parent
-TYPES = (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError)
+TYPES = (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError, OverflowError)
+UNINITIALISED = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"}
+GROWING = {"resize_", "resize_as_", "set_"}  # their new elements are not written either
 READ = 1 << 20  # bytes of a tensor that are looked at
 
 
@@ -40,14 +43,34 @@ def judge(call: Call) -> Outcome:
             return Outcome("refused")
         told = f"{error}\n{''.join(traceback.format_tb(error.__traceback__)[-4:])}"
         return Outcome("words" if known else "error", f"{type(error).__name__} at {place_of(error)}", told)
+    if call.has_shrunk():  # its views reach out of their storage as it does; kernels must notice
+        return Outcome("answered")
     for t in tensors(found):
         if complaint := beyond(t):
             return Outcome("outside", call.op.name, complaint)
+    if call.op.schema.name not in UNINITIALISED | GROWING and (complaint := unwritten(call, found)):
+        return Outcome("unwritten", call.op.name, complaint)
     return Outcome("answered")
 
 
+def unwritten(call: Call, found: list[Any]) -> str:
+    """Which tensor has other elements when memory that nobody wrote to has."""
+    contents = [content(t) for t in tensors(found)]
+    with filled_otherwise():
+        again = tensors(call.run())
+        for i, (was, t) in enumerate(zip(contents, again)):
+            if content(t) != was:
+                return f"tensor {i} of {len(again)} is another with other memory: {t}"
+    return ""
+
+
+def content(t: Any) -> bytes:
+    """The elements of a tensor, none of a large one."""
+    return array(t).tobytes() if t.device is CPU and 0 < t._geometry.nbytes <= READ else b""
+
+
 def beyond(t: Any) -> str:
-    """How a tensor reaches out of its storage; if it does not, it is read."""
+    """How a tensor reaches out of its storage."""
     if t.device is not CPU:
         return ""
     g, offset = t._geometry, t.storage_offset()
@@ -58,8 +81,6 @@ def beyond(t: Any) -> str:
         low, high = offset + sum(min(e, 0) for e in ends), offset + sum(max(e, 0) for e in ends)
         if low < 0 or (high + 1) * t.itemsize > t.untyped_storage().nbytes():
             return f"{g} at {offset}, in a storage of {t.untyped_storage().nbytes()} bytes"
-        if g.nbytes <= READ:
-            array(t).tobytes()
     return ""
 
 

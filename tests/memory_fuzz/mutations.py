@@ -37,12 +37,14 @@ class Strange(TensorSpec):
             return made.reshape(-1)[:1].expand(*a.shape[:-1], 2**40)
         if self.layout == "huge and empty":
             return from_numpy(np.zeros(0, a.dtype)).expand(*[2**62] * a.ndim, 0)
+        if self.layout == "shrunk":
+            made.untyped_storage().resize_(a.nbytes // 2)
         if self.layout == "at the end" and a.ndim:
             return from_numpy(np.concatenate([a.ravel()[:1], a.ravel()]))[1:].reshape(a.shape) if a.size else made
         return made
 
 
-STRANGE = ["channels_last", "overlapping", "all the same", "huge and empty", "at the end"]
+STRANGE = ["channels_last", "overlapping", "all the same", "huge and empty", "at the end", "shrunk"]
 
 
 def mutate(values: dict[str, Any], schema: FunctionSchema, stream: Stream) -> dict[str, Any]:
