@@ -19,7 +19,9 @@ from internals.core.geometry import geometry
 from internals.core.tensor_impl import make as make_tensor
 from tests.support import full
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="guard pages and limits of memory are Linux's here")
+pytestmark = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="guard pages and limits of memory are Linux's here"
+)
 if sys.platform.startswith("linux"):
     from tests.memory_fuzz import calls, judging, recipes, workers
 
@@ -31,7 +33,11 @@ def test_wrong_arguments_reach_no_memory() -> None:
     count = 10 * len(calls.operators()) if full() else 400
     reports = list(workers.run(SEED, 0, count))
     assert [r.number for r in reports] == list(range(count))
-    found = [f"{r.kind}: call {r.number} of seed {SEED}, {r.call}\n{r.details}" for r in reports if r.kind in SERIOUS]
+    found = [
+        f"{r.kind}: call {r.number} of seed {SEED}, {r.call}\n{r.details}"
+        for r in reports
+        if r.kind in SERIOUS
+    ]
     assert not found, f"{len(found)} findings; the first:\n" + "\n".join(found[:3])
     kinds = [r.kind for r in reports]
     assert kinds.count("answered") > count // 4 and kinds.count("refused") > count // 4
@@ -45,10 +51,18 @@ def test_a_call_is_always_the_same() -> None:
 def test_every_gradient_has_a_forward_operator_to_listen_to() -> None:
     named = {op.schema.name for op in calls.operators() if "_backward" in op.schema.name}
     assert len(named) > 80
-    assert not [name for name in named if not recipes.forward_of(name) and not recipes.recipe(op_of(name).schema)]
+    assert not [
+        name
+        for name in named
+        if not recipes.forward_of(name) and not recipes.recipe(op_of(name).schema)
+    ]
     stream = np.random.default_rng(0)
     assert recipes.overheard(op_of("native_layer_norm_backward"), stream)["mean"].values.ndim
-    assert recipes.overheard(op_of("gelu_backward"), stream).keys() == {"grad_output", "self", "approximate"}
+    assert recipes.overheard(op_of("gelu_backward"), stream).keys() == {
+        "grad_output",
+        "self",
+        "approximate",
+    }
 
 
 def op_of(name: str) -> Any:
@@ -81,13 +95,29 @@ def test_the_first_byte_too_far_is_one_too_many(name: str) -> None:
     step = -1 if name == "before" else 1
     last, beyond = (20, 19) if step < 0 else (19, 20)
     for offset, status in ((last, 0), (beyond, -signal.SIGSEGV)):
-        script = BEFORE + TOO_FAR[name].format(offset) + "\n" + (" " * ("with" in TOO_FAR[name])) + "read(at)\nimport os; os._exit(0)"
-        assert subprocess.run([sys.executable, "-c", script], env=workers.environment(), capture_output=True).returncode == status
+        script = (
+            BEFORE
+            + TOO_FAR[name].format(offset)
+            + "\n"
+            + (" " * ("with" in TOO_FAR[name]))
+            + "read(at)\nimport os; os._exit(0)"
+        )
+        assert (
+            subprocess.run(
+                [sys.executable, "-c", script], env=workers.environment(), capture_output=True
+            ).returncode
+            == status
+        )
 
 
 def test_memory_that_was_given_back_stays_forbidden() -> None:
-    script = BEFORE + "with guarded.memory(False, True):\n t = torch.ones(5); at = t.data_ptr(); read(at); del t; print('so far', flush=True); read(at)"
-    done = subprocess.run([sys.executable, "-c", script], env=workers.environment(), capture_output=True, text=True)
+    script = (
+        BEFORE
+        + "with guarded.memory(False, True):\n t = torch.ones(5); at = t.data_ptr(); read(at); del t; print('so far', flush=True); read(at)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=workers.environment(), capture_output=True, text=True
+    )
     assert done.returncode == -signal.SIGSEGV and done.stdout == "so far\n"
 
 
@@ -134,7 +164,9 @@ def test_outcomes(run: Callable[[], Any], kind: str) -> None:
     assert judging.judge(Made(run)).kind == kind
 
 
-def test_a_death_is_told_with_as_many_calls_before_it_as_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_death_is_told_with_as_many_calls_before_it_as_it_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def process(seed: int, first: int, count: int, only: str) -> Iterator[Any]:
         """Call 50 dies where call 47 was made before it, and so does every call 60."""
         for n in range(first, first + count):
@@ -147,4 +179,8 @@ def test_a_death_is_told_with_as_many_calls_before_it_as_it_takes(monkeypatch: p
     reports = list(workers.run(7, 0, 100))
     assert [r.number for r in reports] == list(range(100))
     deaths = {r.number: r.details for r in reports if r.kind == "died"}
-    assert "--seed 7 --first 45 --count 6" in deaths[50] and "--first 60 --count 1" in deaths[60] and len(deaths) == 2
+    assert (
+        "--seed 7 --first 45 --count 6" in deaths[50]
+        and "--first 60 --count 1" in deaths[60]
+        and len(deaths) == 2
+    )

@@ -86,4 +86,7 @@ KNOWN = [
 
 
 def _unfinite(v: dict[str, Any]) -> bool:
-    return any(isinstance(t, TensorSpec) and t.values.dtype.kind == "f" and not np.isfinite(t.values).all() for t in v.values())
+    return any(
+        isinstance(t, TensorSpec) and t.values.dtype.kind == "f" and not np.isfinite(t.values).all()
+        for t in v.values()
+    )

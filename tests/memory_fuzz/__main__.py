@@ -12,7 +12,9 @@ FINDINGS = ("died", "outside", "error")
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.memory_fuzz", description="wrong arguments on guarded memory")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.memory_fuzz", description="wrong arguments on guarded memory"
+    )
     parser.add_argument("--count", type=int, default=60_000, help="how many calls (60,000)")
     parser.add_argument("--seed", type=int, default=0, help="other calls for another seed (0)")
     parser.add_argument("--first", type=int, default=0, help="the number of the first call (0)")
@@ -37,7 +39,10 @@ def main() -> int:
 
 
 def tell(report: Report) -> None:
-    print(f"\n{report.kind}, {report.place}: call {report.number}\n  {report.call}\n{report.details.strip()}", flush=True)
+    print(
+        f"\n{report.kind}, {report.place}: call {report.number}\n  {report.call}\n{report.details.strip()}",
+        flush=True,
+    )
 
 
 def summary(kinds: Counter[str]) -> str:

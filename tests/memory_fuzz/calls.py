@@ -17,7 +17,7 @@ from internals.core.tensor_impl import TensorImpl
 from internals.machine_code import compiled_kernels
 from tests.gradient_samples import call_function
 from tests.memory_fuzz.guarded import memory
-from tests.memory_fuzz.mutations import mutate
+from tests.memory_fuzz.mutations import grown, listed, mutate
 from tests.memory_fuzz.recipes import backward_of, build, good_arguments
 from tests.op_tensors import TensorSpec
 
@@ -39,8 +39,15 @@ class Call:
 
     def __repr__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in self.values.items())
-        how = ["machine code" if self.compiled else "numpy", "short ways" if self.short_ways else "long way"]
-        how += ["parsed"] * self.parsed + ["gradients"] * self.gradients + ["block at the front"] * (not self.at_the_end)
+        how = [
+            "machine code" if self.compiled else "numpy",
+            "short ways" if self.short_ways else "long way",
+        ]
+        how += (
+            ["parsed"] * self.parsed
+            + ["gradients"] * self.gradients
+            + ["block at the front"] * (not self.at_the_end)
+        )
         return f"{self.op.name}({given}) [{', '.join(how)}]"
 
     def run(self) -> list[Any]:
@@ -55,7 +62,11 @@ class Call:
 
     def has_shrunk(self) -> bool:
         """Whether one of the tensors has a storage that is too short for it."""
-        return any(getattr(v, "layout", "") == "shrunk" for value in self.values.values() for v in listed(value))
+        return any(
+            getattr(v, "layout", "") == "shrunk"
+            for value in self.values.values()
+            for v in listed(value)
+        )
 
     def function(self) -> Callable[[list[Any]], Any]:
         if not self.parsed:
@@ -64,7 +75,9 @@ class Call:
 
         def call(given: list[Any]) -> Any:
             positional = tuple(v for v, (_, named) in zip(given, names) if not named)
-            return parser(self.op)(positional, {n: v for v, (n, named) in zip(given, names) if named})
+            return parser(self.op)(
+                positional, {n: v for v, (n, named) in zip(given, names) if named}
+            )
 
         return call
 
@@ -86,14 +99,17 @@ def make(seed: int, number: int, chosen: list[OperatorHandle] | None = None) -> 
     chosen = chosen or operators()
     op = chosen[number % len(chosen)]
     stream = np.random.default_rng([seed, number, zlib.crc32(op.name.encode())])
-    compiled, short_ways, at_the_end, parsed, gradients, good = stream.random(6) < [0.5, 0.6, 0.8, 0.5, 0.25, 0.2]
+    ways = stream.random(7) < [0.5, 0.6, 0.8, 0.5, 0.25, 0.3, 0.25]
+    compiled, short_ways, at_the_end, parsed, gradients, larger, good = map(bool, ways)
     with memory(True, True):
         values = good_arguments(op, stream)
+    if larger:
+        values = grown(values, stream)
     if op.schema.arguments and not good:
         values = mutate(values, op.schema, stream)
     if not parsed:
         values = {name: fitting(v) for name, v in values.items()}
-    return Call(op, values, *map(bool, (compiled, short_ways, at_the_end, parsed, gradients)))
+    return Call(op, values, compiled, short_ways, at_the_end, parsed, gradients)
 
 
 def fitting(value: Any) -> Any:
@@ -109,7 +125,11 @@ def build_all(values: dict[str, Any], gradients: bool) -> list[Any]:
     given = []
     for value in values.values():
         if isinstance(value, TensorSpec):
-            made = built[id(value)] if id(value) in built else built.setdefault(id(value), build(value))
+            made = (
+                built[id(value)]
+                if id(value) in built
+                else built.setdefault(id(value), build(value))
+            )
         else:
             made = build(value)
         given.append(made)
@@ -117,10 +137,6 @@ def build_all(values: dict[str, Any], gradients: bool) -> list[Any]:
         if t.is_floating_point() or t.is_complex():
             t.requires_grad_()
     return given
-
-
-def listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
 
 
 def tensors(value: Any) -> list[Any]:

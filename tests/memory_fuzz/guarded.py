@@ -42,7 +42,9 @@ class GuardedAllocator(Allocator):
         if nbytes <= 0 or nbytes > MOST:
             return self.extraordinary(nbytes)
         inside = -(-nbytes // PAGE) * PAGE
-        begin = libc.mmap(None, inside + 2 * PAGE, NOTHING, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+        begin = libc.mmap(
+            None, inside + 2 * PAGE, NOTHING, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0
+        )
         if begin is None or begin == ctypes.c_void_p(-1).value:
             raise refusal(nbytes)
         if libc.mprotect(begin + PAGE, inside, EVERYTHING):
@@ -69,7 +71,9 @@ class GuardedAllocator(Allocator):
 
 
 def refusal(nbytes: int) -> RuntimeError:
-    return RuntimeError(f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {nbytes} bytes.")
+    return RuntimeError(
+        f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {nbytes} bytes."
+    )
 
 
 guarded = GuardedAllocator()

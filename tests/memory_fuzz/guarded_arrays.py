@@ -115,10 +115,18 @@ def under_numpy() -> None:
     """From now on numpy's arrays are guarded, in this thread."""
     global handler
     functions = functions_from_ir(IR, ("take", "take_zeros", "take_more", "release"), IR)
-    handler = Handler(b"guarded", 1, ctypes.addressof(guarded.pattern), (ctypes.c_void_p * 4)(*functions))
+    handler = Handler(
+        b"guarded", 1, ctypes.addressof(guarded.pattern), (ctypes.c_void_p * 4)(*functions)
+    )
     python = ctypes.pythonapi
-    capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(("PyCapsule_New", python))
-    inside = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", python))
+    capsule = ctypes.PYFUNCTYPE(
+        ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p
+    )(("PyCapsule_New", python))
+    inside = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_GetPointer", python)
+    )
     table = inside(np._core._multiarray_umath._ARRAY_API, None)
-    set_handler = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(ctypes.c_void_p.from_address(table + 8 * SET_HANDLER).value)
+    set_handler = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(
+        ctypes.c_void_p.from_address(table + 8 * SET_HANDLER).value
+    )
     set_handler(capsule(ctypes.addressof(handler), b"mem_handler", None))

@@ -20,13 +20,20 @@ from tests.memory_fuzz.guarded import filled_otherwise
 
 ROOT, HERE = Path(internals.__file__).parent, Path(__file__).parent
 TYPES = (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError, OverflowError)
-UNINITIALISED = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"}
+UNINITIALISED = {
+    "empty",
+    "empty_like",
+    "empty_permuted",
+    "empty_strided",
+    "new_empty",
+    "new_empty_strided",
+}
 GROWING = {"resize_", "resize_as_", "set_"}  # their new elements are not written either
 READ = 1 << 20  # bytes of a tensor that are looked at
 
 
 class Outcome(NamedTuple):
-    """"answered", "refused", or the kind of finding; where, and what."""
+    """ "answered", "refused", or the kind of finding; where, and what."""
 
     kind: str
     place: str = ""
@@ -38,11 +45,16 @@ def judge(call: Call) -> Outcome:
     try:
         found = call.run()
     except Exception as error:
-        known = type(error).__module__.partition(".")[0] in ("builtins", "internals") and isinstance(error, TYPES)
+        known = type(error).__module__.partition(".")[0] in (
+            "builtins",
+            "internals",
+        ) and isinstance(error, TYPES)
         if known and is_ours(error):
             return Outcome("refused")
         told = f"{error}\n{''.join(traceback.format_tb(error.__traceback__)[-4:])}"
-        return Outcome("words" if known else "error", f"{type(error).__name__} at {place_of(error)}", told)
+        return Outcome(
+            "words" if known else "error", f"{type(error).__name__} at {place_of(error)}", told
+        )
     if call.has_shrunk():  # its views reach out of their storage as it does; kernels must notice
         return Outcome("answered")
     for t in tensors(found):

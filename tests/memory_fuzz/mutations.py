@@ -16,10 +16,34 @@ from tests.op_tensors import DTYPES, LAYOUTS, Dtype, Stream, TensorSpec
 from tests.side_by_side import random_array
 
 NEAR = [2**31, 2**32, 2**62, 2**63]
-EXTREMES = [0, 1, -1, -2, 2, 7, 64, *(n + d for n in NEAR for d in (-1, 0, 1)), *(-n + d for n in NEAR for d in (-1, 0, 1))]
-FLOATS = [0.0, -0.0, 0.5, -1.0, 1e-320, 1e30, -1e30, 1e308, 2.0**31, 2.0**63, float("inf"), float("-inf"), float("nan")]
+EXTREMES = [
+    0,
+    1,
+    -1,
+    -2,
+    2,
+    7,
+    64,
+    *(n + d for n in NEAR for d in (-1, 0, 1)),
+    *(-n + d for n in NEAR for d in (-1, 0, 1)),
+]
+FLOATS = [
+    0.0,
+    -0.0,
+    0.5,
+    -1.0,
+    1e-320,
+    1e30,
+    -1e30,
+    1e308,
+    2.0**31,
+    2.0**63,
+    float("inf"),
+    float("-inf"),
+    float("nan"),
+]
 FORMATS = ["channels_last", "channels_last_3d", "contiguous_format", "preserve_format"]
-INDEX_DTYPES = ("int64", "int32")
+LARGER, MOST_ELEMENTS = [9, 16, 17, 33, 64, 65, 130], 1 << 13
 
 
 class Strange(TensorSpec):
@@ -28,9 +52,13 @@ class Strange(TensorSpec):
     def build(self, lib: Any, from_numpy: Callable[[Any], Any]) -> Any:
         a, made = self.values, from_numpy(self.values)
         if self.layout == "channels_last" and a.ndim in (4, 5):
-            return made.contiguous(memory_format=lib.channels_last if a.ndim == 4 else lib.channels_last_3d)
+            return made.contiguous(
+                memory_format=lib.channels_last if a.ndim == 4 else lib.channels_last_3d
+            )
         if self.layout == "overlapping" and a.size:
-            return made.as_strided(a.shape, (1,) * a.ndim) if sum(a.shape) - a.ndim < a.size else made
+            return (
+                made.as_strided(a.shape, (1,) * a.ndim) if sum(a.shape) - a.ndim < a.size else made
+            )
         if self.layout == "all the same" and a.size:
             return made.reshape(-1)[-1].expand(a.shape)
         if self.layout == "huge" and a.size:
@@ -40,11 +68,55 @@ class Strange(TensorSpec):
         if self.layout == "shrunk":
             made.untyped_storage().resize_(a.nbytes // 2)
         if self.layout == "at the end" and a.ndim:
-            return from_numpy(np.concatenate([a.ravel()[:1], a.ravel()]))[1:].reshape(a.shape) if a.size else made
+            return (
+                from_numpy(np.concatenate([a.ravel()[:1], a.ravel()]))[1:].reshape(a.shape)
+                if a.size
+                else made
+            )
         return made
 
 
 STRANGE = ["channels_last", "overlapping", "all the same", "huge and empty", "at the end", "shrunk"]
+
+
+def grown(values: dict[str, Any], stream: Stream) -> dict[str, Any]:
+    """One of the sizes made larger wherever it stands, so that what fitted together still does.
+
+    Kernels of machine code work in blocks, which recipes' tensors do not fill.
+    """
+    found = sorted(
+        {
+            n
+            for v in values.values()
+            for t in listed(v)
+            if isinstance(t, TensorSpec)
+            for n in t.values.shape
+            if n > 1
+        }
+    )
+    if not found:
+        return values
+    old, new = int(stream.choice(found)), int(stream.choice(LARGER))
+
+    def larger(name: str, value: Any) -> Any:
+        if isinstance(value, TensorSpec):
+            a = value.values
+            for axis in [d for d, n in enumerate(a.shape) if n == old and a.size < MOST_ELEMENTS]:
+                a = np.take(a, np.arange(new) % old, axis)
+            return TensorSpec(a, value.layout)
+        if isinstance(value, list):
+            return [larger(name, v) for v in value]
+        return (
+            new
+            if name.endswith(("size", "sizes", "shape")) and type(value) is int and value == old
+            else value
+        )
+
+    return {name: larger(name, value) for name, value in values.items()}
+
+
+def listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def mutate(values: dict[str, Any], schema: FunctionSchema, stream: Stream) -> dict[str, Any]:
@@ -78,7 +150,11 @@ def one(base: str, stream: Stream, value: Any = None) -> Any:
     """A value of a type that is no tensor."""
     if base in ("int", "SymInt") or (base == "Scalar" and stream.random() < 0.6):
         near = isinstance(value, int) and stream.random() < 0.3
-        return value + int(stream.integers(-3, 4)) if near else EXTREMES[int(stream.integers(len(EXTREMES)))]
+        return (
+            value + int(stream.integers(-3, 4))
+            if near
+            else EXTREMES[int(stream.integers(len(EXTREMES)))]
+        )
     if base in ("float", "Scalar"):
         return FLOATS[int(stream.integers(len(FLOATS)))]
     return not value if base == "bool" else value
@@ -90,7 +166,10 @@ def changed_list(a: Argument, value: list[Any], stream: Stream) -> list[Any]:
     if roll < 0.15 and value:
         del value[int(stream.integers(len(value)))]
     elif roll < 0.3:
-        value.insert(0, value[0] if value else one(a.type.base, stream, 1) if a.type.base != "Tensor" else None)
+        value.insert(
+            0,
+            value[0] if value else one(a.type.base, stream, 1) if a.type.base != "Tensor" else None,
+        )
         value = [v for v in value if v is not None]
     elif roll < 0.35:
         value = []
@@ -110,7 +189,9 @@ def changed_tensor(t: TensorSpec, stream: Stream) -> TensorSpec:
     if roll < 0.45:
         return TensorSpec(resized(a, stream), str(stream.choice(LAYOUTS)))
     if roll < 0.6:
-        return TensorSpec(np.asarray(random_array(stream, a.shape, str(stream.choice(DTYPES)))), t.layout)
+        return TensorSpec(
+            np.asarray(random_array(stream, a.shape, str(stream.choice(DTYPES)))), t.layout
+        )
     if roll < 0.8:
         return Strange(a, str(stream.choice(STRANGE)) if stream.random() < 0.95 else "huge")
     return TensorSpec(with_extremes(a, stream), t.layout)
@@ -127,8 +208,15 @@ def resized(a: Any, stream: Stream) -> Any:
     elif roll < 0.3:
         del sizes[i]
     else:
-        sizes[i] = max(0, int(stream.choice([0, 1, sizes[i] - 1, sizes[i] + 1, sizes[i] + 9, 2 * sizes[i], 40])))
-    return np.resize(a, sizes) if a.size and np.prod(sizes) < 1 << 16 else np.zeros([n if n < 50 else 1 for n in sizes], a.dtype)
+        sizes[i] = max(
+            0,
+            int(stream.choice([0, 1, sizes[i] - 1, sizes[i] + 1, sizes[i] + 9, 2 * sizes[i], 40])),
+        )
+    return (
+        np.resize(a, sizes)
+        if a.size and np.prod(sizes) < 1 << 16
+        else np.zeros([n if n < 50 else 1 for n in sizes], a.dtype)
+    )
 
 
 def with_extremes(a: Any, stream: Stream) -> Any:
@@ -139,7 +227,11 @@ def with_extremes(a: Any, stream: Stream) -> Any:
         if a.dtype.kind in "iu":
             limits = np.iinfo(a.dtype)
             small = stream.random() < 0.5
-            new = int(stream.integers(-9, 50)) if small else EXTREMES[int(stream.integers(len(EXTREMES)))]
+            new = (
+                int(stream.integers(-9, 50))
+                if small
+                else EXTREMES[int(stream.integers(len(EXTREMES)))]
+            )
             a.flat[i] = min(max(new, limits.min), limits.max)
         elif a.dtype.kind in "fc":
             with np.errstate(all="ignore"):

@@ -23,7 +23,10 @@ from tests.op_recipes import recipe
 from tests.op_tensors import Dtype, Stream, TensorSpec, shape
 
 ATTEMPTS = 8
-FORWARD = {"infinitely_differentiable_gelu_backward": "gelu", "_embedding_bag_dense_backward": "_embedding_bag"}
+FORWARD = {
+    "infinitely_differentiable_gelu_backward": "gelu",
+    "_embedding_bag_dense_backward": "_embedding_bag",
+}
 
 
 class StorageSpec:
@@ -40,7 +43,10 @@ def good_arguments(op: OperatorHandle, stream: Stream) -> dict[str, Any]:
     """One value for each argument, by name, in schema order; mostly they fit together."""
     schema = op.schema
     if schema.name == "set_":
-        return {a.name: StorageSpec(64) if a.type.base == "Storage" else of_set(a.name, stream) for a in schema.arguments}
+        return {
+            a.name: StorageSpec(64) if a.type.base == "Storage" else of_set(a.name, stream)
+            for a in schema.arguments
+        }
     if "_backward" in schema.name and recipe(schema) is None and forward_of(schema.name):
         heard = overheard(op, stream)
         if heard is not None:
@@ -56,9 +62,15 @@ def of_set(name: str, stream: Stream) -> Any:
 @cache
 def forward_of(name: str) -> tuple[OperatorHandle, ...]:
     """The operators whose derivative mentions the gradient `name`, or which have its name less the ending."""
-    found = [n for n, e in entries().items() if any(re.search(rf"\b{name}\b", f) for f in e.formulas)]
+    found = [
+        n for n, e in entries().items() if any(re.search(rf"\b{name}\b", f) for f in e.formulas)
+    ]
     stem = FORWARD.get(name, name.partition("_backward")[0])
-    found += [n for n, op in dispatcher.operators.items() if op.schema.name == stem and not op.schema.is_out]
+    found += [
+        n
+        for n, op in dispatcher.operators.items()
+        if op.schema.name == stem and not op.schema.is_out
+    ]
     return tuple(dispatcher.operators[n] for n in dict.fromkeys(found) if "_backward" not in n)
 
 
@@ -81,8 +93,16 @@ def overheard(op: OperatorHandle, stream: Stream) -> dict[str, Any] | None:
         except Exception:
             continue
         if heard:
-            given = dict(zip((a.name for a in dispatcher.operators[f"aten::{wanted}"].schema.arguments), heard[0]))
-            return {a.name: given[a.name] if a.name in given else out_of(stream) for a in op.schema.arguments}
+            given = dict(
+                zip(
+                    (a.name for a in dispatcher.operators[f"aten::{wanted}"].schema.arguments),
+                    heard[0],
+                )
+            )
+            return {
+                a.name: given[a.name] if a.name in given else out_of(stream)
+                for a in op.schema.arguments
+            }
     return None
 
 
@@ -93,7 +113,11 @@ def out_of(stream: Stream) -> TensorSpec:
 
 def backward_of(results: Any) -> None:
     """Run the graph of all results that have one backwards, with gradients of ones."""
-    found = [t for t in (results if isinstance(results, (list, tuple)) else [results]) if isinstance(t, TensorImpl)]
+    found = [
+        t
+        for t in (results if isinstance(results, (list, tuple)) else [results])
+        if isinstance(t, TensorImpl)
+    ]
     found = [t for t in found if t.requires_grad]
     if found:
         internals.autograd.backward(found, [internals.ones_like(t) for t in found])

@@ -43,7 +43,9 @@ def run(seed: int, first: int, count: int, only: str = "") -> Iterator[Report]:
         for report in process(seed, at, first + count - at, only):
             at = report.number + 1
             if report.kind == "died":
-                report = report._replace(details=f"{alone(seed, began, report, only)}\n{report.details}")
+                report = report._replace(
+                    details=f"{alone(seed, began, report, only)}\n{report.details}"
+                )
             yield report
 
 
@@ -53,8 +55,9 @@ def alone(seed: int, began: int, report: Report, only: str) -> str:
     while True:
         first = max(began, n - before)
         if any(r.kind == "died" for r in process(seed, first, n - first + 1, only)):
-            return f"again: python -m tests.memory_fuzz --seed {seed} --first {first} --count {n - first + 1}" + (
-                f" --only '{only}'" if only else ""
+            return (
+                f"again: python -m tests.memory_fuzz --seed {seed} --first {first} --count {n - first + 1}"
+                + (f" --only '{only}'" if only else "")
             )
         if first == began:
             return f"not seen again, with the calls from {began} on"
@@ -65,7 +68,9 @@ def process(seed: int, first: int, count: int, only: str) -> Iterator[Report]:
     """The outcomes until the process is through or dies; its death is the last of them."""
     with tempfile.TemporaryFile("w+") as errors:
         command = [sys.executable, "-m", __name__, str(seed), str(first), str(count), only]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, env=environment(), text=True) as child:
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=errors, env=environment(), text=True
+        ) as child:
             number, call = first, "(on the way to its arguments)"
             assert child.stdout is not None
             for line in child.stdout:
@@ -89,7 +94,12 @@ def environment() -> dict[str, str]:
     """What comes from malloc, ctypes' arrays among it, is checked when it is given back, and full of a pattern before."""
     checks = {"MALLOC_CHECK_": "3", "MALLOC_PERTURB_": "165", "PYTHONMALLOC": "malloc"}
     debug = ctypes.util.find_library("c_malloc_debug")  # where glibc has its checks since 2.34
-    return {**os.environ, **checks, **({"LD_PRELOAD": debug} if debug else {}), "PYTHONWARNINGS": "ignore"}
+    return {
+        **os.environ,
+        **checks,
+        **({"LD_PRELOAD": debug} if debug else {}),
+        "PYTHONWARNINGS": "ignore",
+    }
 
 
 def main(seed: int, first: int, count: int, only: str) -> None:
