@@ -1,8 +1,8 @@
-"""CPU memory of which every block has pages around it that nothing may touch: who does gets a segmentation fault.
+"""CPU memory of which every block has pages around it that no code may touch: it would crash.
 
-A block ends where a page ends (or, `at_the_end` being False, begins where one begins), so the first byte too far is one too many.
-Memory that was given back stays forbidden for a while. What is new is full of a pattern: who reads what nobody wrote gets another
-result with another pattern.
+A block ends where a page ends, or begins where one begins, so the first byte too far is one too
+many. Memory that was given back stays forbidden for a while. What is new is full of a pattern: a
+result that depends on it shows with another pattern.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 
 
 class GuardedAllocator(Allocator):
-    """Takes its blocks from the system's pages, one block a run of pages, with a forbidden page on either side."""
+    """Every block is a run of pages, with a forbidden one on either side."""
 
     name = "GuardedAllocator"
 
@@ -55,7 +55,7 @@ class GuardedAllocator(Allocator):
         return DataPtr(pointer, (begin, inside + 2 * PAGE), self.forbid)
 
     def extraordinary(self, nbytes: int) -> DataPtr:
-        """No bytes are the system allocator's affair; and it must not have as many as no machine has."""
+        """The system allocator must refuse what is negative, and more than any machine has."""
         if nbytes <= 0:
             return SystemAllocator().allocate(nbytes)
         if nbytes >= 1 << 47:
@@ -101,7 +101,7 @@ def filled_otherwise() -> Iterator[None]:
 
 @contextmanager
 def memory(short_ways: bool, at_the_end: bool) -> Iterator[None]:
-    """Inside, tensors are guarded: through the cache and with the short ways, or each of them freshly, the long way."""
+    """Inside, tensors are guarded: through the cache, with the short ways, or without both."""
     guarded.at_the_end = at_the_end
     try:
         if short_ways:

@@ -1,7 +1,8 @@
-"""The memory of numpy's arrays between guard pages, too: kernels of machine code are given addresses of scratch arrays.
+"""The memory of numpy's arrays between guard pages, too: machine code gets addresses of such.
 
-numpy asks a handler for memory (NEP 49). It is machine code: Python may not run where an array goes because of an error. Its blocks
-end where a page ends; a page in front of the first forbidden one keeps how long all of it is.
+numpy asks a handler for memory (NEP 49). This one is machine code itself, because no Python may run
+where an array goes while an error is on its way. A block ends where a page ends; in front of the
+first forbidden page is one that says how long all of it is.
 """
 
 from __future__ import annotations
@@ -104,29 +105,28 @@ declare i64 @llvm.umin.i64(i64, i64)
 
 
 class Handler(ctypes.Structure):
-    """`PyDataMem_Handler`: the functions are malloc, calloc, realloc and free, and each is given the context."""
+    """`PyDataMem_Handler`: malloc, calloc, realloc and free, each of which is given the context."""
 
     _fields_ = [
-        ("name", ctypes.c_char * 127), ("version", ctypes.c_uint8), ("context", ctypes.c_void_p), ("functions", ctypes.c_void_p * 4)
-    ]  # fmt: skip
+        ("name", ctypes.c_char * 127),
+        ("version", ctypes.c_uint8),
+        ("context", ctypes.c_void_p),
+        ("functions", ctypes.c_void_p * 4),
+    ]
 
 
 def under_numpy() -> None:
     """From now on numpy's arrays are guarded, in this thread."""
     global handler
     functions = functions_from_ir(IR, ("take", "take_zeros", "take_more", "release"), IR)
-    handler = Handler(
-        b"guarded", 1, ctypes.addressof(guarded.pattern), (ctypes.c_void_p * 4)(*functions)
-    )
+    pattern = ctypes.addressof(guarded.pattern)
+    handler = Handler(b"guarded", 1, pattern, (ctypes.c_void_p * 4)(*functions))
+    address, text, thing = ctypes.c_void_p, ctypes.c_char_p, ctypes.py_object
     python = ctypes.pythonapi
-    capsule = ctypes.PYFUNCTYPE(
-        ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p
-    )(("PyCapsule_New", python))
-    inside = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
-        ("PyCapsule_GetPointer", python)
+    inside = ctypes.PYFUNCTYPE(address, thing, text)(("PyCapsule_GetPointer", python))
+    wrapped = ctypes.PYFUNCTYPE(thing, address, text, address)(("PyCapsule_New", python))
+    numpy_functions = inside(np._core._multiarray_umath._ARRAY_API, None)
+    set_handler = address.from_address(numpy_functions + SET_HANDLER * ctypes.sizeof(address)).value
+    ctypes.PYFUNCTYPE(thing, thing)(set_handler)(
+        wrapped(ctypes.addressof(handler), b"mem_handler", None)
     )
-    table = inside(np._core._multiarray_umath._ARRAY_API, None)
-    set_handler = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(
-        ctypes.c_void_p.from_address(table + 8 * SET_HANDLER).value
-    )
-    set_handler(capsule(ctypes.addressof(handler), b"mem_handler", None))

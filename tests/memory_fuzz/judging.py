@@ -1,7 +1,8 @@
 """What came of a call: an answer, a refusal, or a finding.
 
-An error must be PyTorch's in type ("error" if it is not), and raised by a `raise` of this package ("words" if it is not): what
-numpy, ctypes or Python's own functions raise names none of the things that a user knows, even where the type is one of these.
+An error must be PyTorch's in type ("error" if it is not), and raised by a `raise` of this package
+("words" if it is not): what numpy, ctypes or Python's own functions raise names none of the things
+that a user knows, even where the type is one of these.
 """
 
 from __future__ import annotations
@@ -15,25 +16,23 @@ from typing import Any, NamedTuple
 import internals
 from internals.core.device import CPU
 from internals.core.tensor_impl import array
-from tests.memory_fuzz.calls import Call, tensors
+from tests.memory_fuzz.calls import Call
 from tests.memory_fuzz.guarded import filled_otherwise
+from tests.memory_fuzz.recipes import tensors
 
 ROOT, HERE = Path(internals.__file__).parent, Path(__file__).parent
 TYPES = (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError, OverflowError)
-UNINITIALISED = {
-    "empty",
-    "empty_like",
-    "empty_permuted",
-    "empty_strided",
-    "new_empty",
-    "new_empty_strided",
-}
-GROWING = {"resize_", "resize_as_", "set_"}  # their new elements are not written either
+MODULES = ("builtins", "internals")
 READ = 1 << 20  # bytes of a tensor that are looked at
+
+UNINITIALISED = {
+    *("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"),
+    *("resize_", "resize_as_", "set_"),  # what they add
+}
 
 
 class Outcome(NamedTuple):
-    """ "answered", "refused", or the kind of finding; where, and what."""
+    """`kind` is "answered", "refused", or the finding's; `place` where, and `details` what."""
 
     kind: str
     place: str = ""
@@ -43,36 +42,52 @@ class Outcome(NamedTuple):
 def judge(call: Call) -> Outcome:
     """Make the call, look at everything it gave."""
     try:
-        found = call.run()
+        return of_answer(call, tensors(call.run()))
     except Exception as error:
-        known = type(error).__module__.partition(".")[0] in (
-            "builtins",
-            "internals",
-        ) and isinstance(error, TYPES)
-        if known and is_ours(error):
-            return Outcome("refused")
-        told = f"{error}\n{''.join(traceback.format_tb(error.__traceback__)[-4:])}"
-        return Outcome(
-            "words" if known else "error", f"{type(error).__name__} at {place_of(error)}", told
-        )
+        return of_error(error)
+
+
+def of_answer(call: Call, found: list[Any]) -> Outcome:
     if call.has_shrunk():  # its views reach out of their storage as it does; kernels must notice
         return Outcome("answered")
-    for t in tensors(found):
-        if complaint := beyond(t):
-            return Outcome("outside", call.op.name, complaint)
-    if call.op.schema.name not in UNINITIALISED | GROWING and (complaint := unwritten(call, found)):
+    if complaint := next(filter(None, map(beyond, found)), ""):
+        return Outcome("outside", call.op.name, complaint)
+    if call.op.schema.name not in UNINITIALISED and (complaint := unwritten(call, found)):
         return Outcome("unwritten", call.op.name, complaint)
     return Outcome("answered")
 
 
+def of_error(error: Exception) -> Outcome:
+    module = type(error).__module__.partition(".")[0]
+    known = module in MODULES and isinstance(error, TYPES)
+    if known and is_ours(error):
+        return Outcome("refused")
+    place = f"{type(error).__name__} at {place_of(error)}"
+    details = f"{error}\n{''.join(traceback.format_tb(error.__traceback__)[-4:])}"
+    return Outcome("words" if known else "error", place, details)
+
+
+def beyond(t: Any) -> str:
+    """How a tensor reaches out of its storage."""
+    if t.device is not CPU:
+        return ""
+    g, offset, nbytes = t._geometry, t.storage_offset(), t.untyped_storage().nbytes()
+    low = high = offset
+    for n, stride in zip(g.sizes, g.strides):
+        low, high = low + min((n - 1) * stride, 0), high + max((n - 1) * stride, 0)
+    fits = 0 in g.sizes or (low >= 0 and (high + 1) * t.itemsize <= nbytes)
+    if len(g.sizes) == len(g.strides) and min(g.sizes, default=0) >= 0 <= offset and fits:
+        return ""
+    return f"{g} at {offset}, in a storage of {nbytes} bytes"
+
+
 def unwritten(call: Call, found: list[Any]) -> str:
     """Which tensor has other elements when memory that nobody wrote to has."""
-    contents = [content(t) for t in tensors(found)]
+    contents = [content(t) for t in found]
     with filled_otherwise():
-        again = tensors(call.run())
-        for i, (was, t) in enumerate(zip(contents, again)):
+        for i, (was, t) in enumerate(zip(contents, tensors(call.run()))):
             if content(t) != was:
-                return f"tensor {i} of {len(again)} is another with other memory: {t}"
+                return f"tensor {i} of {len(found)} is another with other memory: {t}"
     return ""
 
 
@@ -81,36 +96,22 @@ def content(t: Any) -> bytes:
     return array(t).tobytes() if t.device is CPU and 0 < t._geometry.nbytes <= READ else b""
 
 
-def beyond(t: Any) -> str:
-    """How a tensor reaches out of its storage."""
-    if t.device is not CPU:
-        return ""
-    g, offset = t._geometry, t.storage_offset()
-    if len(g.sizes) != len(g.strides) or min(g.sizes, default=0) < 0 or offset < 0:
-        return f"{g} at {offset}"
-    if g.numel:
-        ends = [(n - 1) * s for n, s in zip(g.sizes, g.strides)]
-        low, high = offset + sum(min(e, 0) for e in ends), offset + sum(max(e, 0) for e in ends)
-        if low < 0 or (high + 1) * t.itemsize > t.untyped_storage().nbytes():
-            return f"{g} at {offset}, in a storage of {t.untyped_storage().nbytes()} bytes"
-    return ""
-
-
 def is_ours(error: Exception) -> bool:
-    """Whether a `raise` of this package raised it."""
+    """Whether a `raise` of this package raised it; the guarded allocator counts as a part of it."""
     last = frames(error)[-1]
     code = last.tb_frame.f_code
-    ours = {ROOT, HERE} & set(Path(code.co_filename).parents)  # the guarded allocator refuses, too
-    return bool(ours) and dis.opname[code.co_code[last.tb_lasti]] in ("RAISE_VARARGS", "RERAISE")
+    inside = {ROOT, HERE} & {*Path(code.co_filename).parents}
+    return bool(inside) and dis.opname[code.co_code[last.tb_lasti]] in ("RAISE_VARARGS", "RERAISE")
 
 
 def place_of(error: Exception) -> str:
     """The innermost line of this package."""
-    inside = [f for f in frames(error) if ROOT in Path(f.tb_frame.f_code.co_filename).parents]
+    places = [(Path(f.tb_frame.f_code.co_filename), f) for f in frames(error)]
+    inside = [(path.relative_to(ROOT), f) for path, f in places if ROOT in path.parents]
     if not inside:
         return "?"
-    path = Path(inside[-1].tb_frame.f_code.co_filename).relative_to(ROOT)
-    return f"{path}:{inside[-1].tb_lineno} {inside[-1].tb_frame.f_code.co_name}"
+    path, frame = inside[-1]
+    return f"{path}:{frame.tb_lineno} {frame.tb_frame.f_code.co_name}"
 
 
 def frames(error: Exception) -> list[TracebackType]:

@@ -1,7 +1,7 @@
-"""Good arguments for operators that no recipe of tests/op_recipes.py is for.
+"""Good arguments for any operator, those included that no recipe of tests/op_recipes.py is for.
 
-A gradient gets those that its forward operator's derivative calls it with: the forward operator is called, then its graph is run
-backwards, and somebody listens.
+A gradient gets those that its forward operator's derivative calls it with: the forward operator is
+called, then its graph is run backwards, and somebody listens.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from internals.core.storage import Storage
 from internals.core.tensor_impl import TensorImpl, array, from_array
 from tests.gradient_entries import entries
 from tests.gradient_samples import call_function
+from tests.memory_fuzz.mutations import pick
 from tests.op_arguments import arguments
 from tests.op_recipes import recipe
 from tests.op_tensors import Dtype, Stream, TensorSpec, shape
@@ -27,6 +28,7 @@ FORWARD = {
     "infinitely_differentiable_gelu_backward": "gelu",
     "_embedding_bag_dense_backward": "_embedding_bag",
 }
+SET = {"storage_offset": 2, "size": [2, 3], "stride": [3, 1]}
 
 
 class StorageSpec:
@@ -43,66 +45,47 @@ def good_arguments(op: OperatorHandle, stream: Stream) -> dict[str, Any]:
     """One value for each argument, by name, in schema order; mostly they fit together."""
     schema = op.schema
     if schema.name == "set_":
-        return {
-            a.name: StorageSpec(64) if a.type.base == "Storage" else of_set(a.name, stream)
-            for a in schema.arguments
-        }
-    if "_backward" in schema.name and recipe(schema) is None and forward_of(schema.name):
-        heard = overheard(op, stream)
-        if heard is not None:
-            return heard
+        storage, tensor = StorageSpec(64), TensorSpec(np.zeros(6, "float32"))
+        others = {"Storage": storage, "Tensor": tensor}
+        return {a.name: SET.get(a.name, others.get(a.type.base)) for a in schema.arguments}
+    if "_backward" in schema.name and recipe(schema) is None:
+        return overheard(op, stream) or arguments(schema, stream)
     return arguments(schema, stream)
-
-
-def of_set(name: str, stream: Stream) -> Any:
-    ints = {"storage_offset": 2, "size": [2, 3], "stride": [3, 1]}
-    return ints[name] if name in ints else TensorSpec(np.zeros(6, "float32"))
 
 
 @cache
 def forward_of(name: str) -> tuple[OperatorHandle, ...]:
-    """The operators whose derivative mentions the gradient `name`, or which have its name less the ending."""
-    found = [
-        n for n, e in entries().items() if any(re.search(rf"\b{name}\b", f) for f in e.formulas)
-    ]
+    """The operators whose derivative mentions the gradient `name`, and those it is called after."""
+    mentioned = re.compile(rf"\b{name}\b")
     stem = FORWARD.get(name, name.partition("_backward")[0])
-    found += [
-        n
-        for n, op in dispatcher.operators.items()
-        if op.schema.name == stem and not op.schema.is_out
-    ]
-    return tuple(dispatcher.operators[n] for n in dict.fromkeys(found) if "_backward" not in n)
+    found = [n for n, e in entries().items() if any(map(mentioned.search, e.formulas))]
+    found += [n for n, op in dispatcher.operators.items() if op.schema.name == stem]
+    found = [n for n in dict.fromkeys(found) if "_backward" not in n]
+    return tuple(op for op in map(dispatcher.operators.get, found) if op and not op.schema.is_out)
 
 
 def overheard(op: OperatorHandle, stream: Stream) -> dict[str, Any] | None:
-    """The arguments of a call of `op` in the backward pass of some forward call; None if there was none in a few attempts."""
-    heard: list[tuple[Any, ...]] = []
-    wanted = op.schema.name
+    """The arguments that `op` has in the backward pass of some forward call.
+
+    None if it was called in none of a few attempts.
+    """
+    heard: list[dict[str, Any]] = []
 
     def listen(called: OperatorHandle, args: tuple[Any, ...]) -> None:
-        if called.schema.name == wanted and not called.schema.is_out:
-            heard.append(tuple(as_spec(a) for a in args))
+        if called.schema.name == op.schema.name and not called.schema.is_out:
+            heard.append({a.name: as_spec(v) for a, v in zip(called.schema.arguments, args)})
 
-    for _ in range(ATTEMPTS):
-        forward = forward_of(wanted)[int(stream.integers(len(forward_of(wanted))))]
-        values = [build_differentiable(v) for v in arguments(forward.schema, stream).values()]
+    for _ in range(ATTEMPTS if forward_of(op.schema.name) else 0):
+        forward = pick(forward_of(op.schema.name), stream)
+        given = [build(v) for v in arguments(forward.schema, stream).values()]
         try:
             with observe_calls(listen):
-                results = call_function(forward)(*values)
-                backward_of(results)
+                differentiate(given)
+                backward_of(call_function(forward)(*given))
         except Exception:
             continue
         if heard:
-            given = dict(
-                zip(
-                    (a.name for a in dispatcher.operators[f"aten::{wanted}"].schema.arguments),
-                    heard[0],
-                )
-            )
-            return {
-                a.name: given[a.name] if a.name in given else out_of(stream)
-                for a in op.schema.arguments
-            }
+            return {a.name: heard[0].get(a.name, out_of(stream)) for a in op.schema.arguments}
     return None
 
 
@@ -111,20 +94,29 @@ def out_of(stream: Stream) -> TensorSpec:
     return TensorSpec(np.zeros(0 if stream.random() < 0.7 else shape(stream), "float32"))
 
 
+def differentiate(given: Any) -> None:
+    """Have all tensors require gradients that may."""
+    for t in tensors(given):
+        if t.is_floating_point() or t.is_complex():
+            t.requires_grad_()
+
+
 def backward_of(results: Any) -> None:
     """Run the graph of all results that have one backwards, with gradients of ones."""
-    found = [
-        t
-        for t in (results if isinstance(results, (list, tuple)) else [results])
-        if isinstance(t, TensorImpl)
-    ]
-    found = [t for t in found if t.requires_grad]
+    found = [t for t in tensors(results) if t.requires_grad]
     if found:
         internals.autograd.backward(found, [internals.ones_like(t) for t in found])
 
 
+def tensors(value: Any) -> list[Any]:
+    """All tensors in lists and tuples of them."""
+    if isinstance(value, TensorImpl):
+        return [value]
+    return [t for v in value for t in tensors(v)] if isinstance(value, (list, tuple)) else []
+
+
 def build(value: Any) -> Any:
-    """The value as an operator takes it. A spec that is there twice is built twice: see `calls.build_all`."""
+    """The value as an operator takes it."""
     if isinstance(value, TensorSpec):
         return value.build(internals, from_array)
     if isinstance(value, StorageSpec):
@@ -132,14 +124,6 @@ def build(value: Any) -> Any:
     if isinstance(value, Dtype):
         return getattr(internals, value.name)
     return [build(v) for v in value] if isinstance(value, list) else value
-
-
-def build_differentiable(value: Any) -> Any:
-    made = build(value)
-    for t in made if isinstance(made, list) else [made]:
-        if isinstance(t, TensorImpl) and (t.is_floating_point() or t.is_complex()):
-            t.requires_grad_()
-    return made
 
 
 def as_spec(value: Any) -> Any:

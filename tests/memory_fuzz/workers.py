@@ -1,7 +1,7 @@
-"""The processes that make the calls. One that dies leaves the number of its call behind, and another goes on after it.
+"""The processes that make the calls. When one dies, another goes on after the call that it died of.
 
-A process says on its standard output what it is about to do and what came of it, a JSON line each. Each call has so many seconds
-of processor time; a busy machine takes longer, and no call is blamed for that.
+A process says on its standard output what it is about to do and what came of it, a line of JSON
+each. A call has so many seconds of processor time: on a busy machine it may take longer.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ import warnings
 from collections.abc import Iterator
 from typing import NamedTuple
 
-PATIENCE = 20  # seconds of processor time for a call; compiling a kernel takes some
+PATIENCE = 20  # seconds for a call; compiling a kernel takes some
 MEMORY = 3 << 29  # bytes of address space, beside what a process has from the beginning
 TOO_LONG = signal.SIGPROF
+NO_CALL_YET = "(on the way to its arguments)"
 
 
 class Report(NamedTuple):
-    """What came of a call: `kind` is "answered", "refused" or that of the finding."""
+    """What came of a call: `kind` is "died", "too long", or that of a `judging.Outcome`."""
 
     number: int
     kind: str
@@ -36,70 +37,68 @@ class Report(NamedTuple):
 
 
 def run(seed: int, first: int, count: int, only: str = "") -> Iterator[Report]:
-    """The outcomes of calls `first` to `first + count - 1`, in order."""
+    """The outcomes of calls `first` to `first + count - 1`, in order.
+
+    Of a death the details say how it can be seen again.
+    """
     at = first
     while at < first + count:
         began = at
         for report in process(seed, at, first + count - at, only):
             at = report.number + 1
             if report.kind == "died":
-                report = report._replace(
-                    details=f"{alone(seed, began, report, only)}\n{report.details}"
-                )
+                needed = calls_needed(seed, began, report.number, only)
+                report = report._replace(details=f"{needed}\n{report.details}")
             yield report
 
 
-def alone(seed: int, began: int, report: Report, only: str) -> str:
-    """How the death can be seen again: the fewest calls before it that are needed."""
-    n, before = report.number, 0
+def calls_needed(seed: int, began: int, number: int, only: str) -> str:
+    """The command that makes call `number` after as few others as it takes for a process to die."""
+    before = 0
     while True:
-        first = max(began, n - before)
-        if any(r.kind == "died" for r in process(seed, first, n - first + 1, only)):
-            return (
-                f"again: python -m tests.memory_fuzz --seed {seed} --first {first} --count {n - first + 1}"
-                + (f" --only '{only}'" if only else "")
-            )
+        first = max(began, number - before)
+        count = number - first + 1
+        if any(r.kind == "died" for r in process(seed, first, count, only)):
+            return f"again: {command(seed, first, count, only)}"
         if first == began:
             return f"not seen again, with the calls from {began} on"
         before = 4 * before + 1
 
 
+def command(seed: int, first: int, count: int, only: str) -> str:
+    chosen = f" --only '{only}'" if only else ""
+    return f"python -m tests.memory_fuzz --seed {seed} --first {first} --count {count}{chosen}"
+
+
 def process(seed: int, first: int, count: int, only: str) -> Iterator[Report]:
     """The outcomes until the process is through or dies; its death is the last of them."""
-    with tempfile.TemporaryFile("w+") as errors:
-        command = [sys.executable, "-m", __name__, str(seed), str(first), str(count), only]
-        with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=errors, env=environment(), text=True
-        ) as child:
-            number, call = first, "(on the way to its arguments)"
-            assert child.stdout is not None
-            for line in child.stdout:
-                said = json.loads(line)
-                if "kind" in said:
-                    yield Report(call=call, **said)
-                    number, call = number + 1, "(on the way to its arguments)"
-                else:
-                    call = said["call"]
-        if child.returncode:
+    arguments = [sys.executable, "-m", __name__, str(seed), str(first), str(count), only]
+    with (
+        tempfile.TemporaryFile("w+") as errors,
+        subprocess.Popen(
+            arguments, stdout=subprocess.PIPE, stderr=errors, env=environment(), text=True
+        ) as child,
+    ):
+        number, call = first, NO_CALL_YET
+        for line in child.stdout or ():
+            said = json.loads(line)
+            if "kind" in said:
+                yield Report(call=call, **said)
+                number, call = number + 1, NO_CALL_YET
+            else:
+                call = said["call"]
+        if status := child.wait():
             errors.seek(0)
-            kind = "too long" if child.returncode == -TOO_LONG else "died"
-            yield Report(number, kind, name_of(child.returncode), errors.read()[-4000:], call)
-
-
-def name_of(status: int) -> str:
-    return signal.Signals(-status).name if status < 0 else f"exit status {status}"
+            kind = "too long" if status == -TOO_LONG else "died"
+            place = signal.Signals(-status).name if status < 0 else f"exit status {status}"
+            yield Report(number, kind, place, errors.read()[-4000:], call)
 
 
 def environment() -> dict[str, str]:
-    """What comes from malloc, ctypes' arrays among it, is checked when it is given back, and full of a pattern before."""
+    """What comes from malloc is checked when it is given back, and full of a pattern before."""
     checks = {"MALLOC_CHECK_": "3", "MALLOC_PERTURB_": "165", "PYTHONMALLOC": "malloc"}
     debug = ctypes.util.find_library("c_malloc_debug")  # where glibc has its checks since 2.34
-    return {
-        **os.environ,
-        **checks,
-        **({"LD_PRELOAD": debug} if debug else {}),
-        "PYTHONWARNINGS": "ignore",
-    }
+    return {**os.environ, **checks, **({"LD_PRELOAD": debug} if debug else {})}
 
 
 def main(seed: int, first: int, count: int, only: str) -> None:
