@@ -118,7 +118,7 @@ def test_the_short_ways_are_open() -> None:
 class Made:
     """A call that does what a test says."""
 
-    op = calls.operators()[0]
+    op, ways = calls.operators()[0], {"parsed"}
 
     def __init__(self, run: Callable[[], Any]) -> None:
         self.run = run

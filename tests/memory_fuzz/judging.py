@@ -1,8 +1,8 @@
 """What came of a call: an answer, a refusal, or a finding.
 
-An error must be PyTorch's in type ("error" if it is not), and raised by a `raise` of this package
-("words" if it is not): what numpy, ctypes or Python's own functions raise names none of the things
-that a user knows, even where the type is one of these.
+A refusal is an error of PyTorch's types that a `raise` of this package raised. What numpy, ctypes or
+Python's own functions raise names none of the things that a user knows: such "words" are told. They
+are an "error" if the type is none of PyTorch's either, where the call came from Python.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def judge(call: Call) -> Outcome:
     try:
         return of_answer(call, tensors(call.run()))
     except Exception as error:
-        return of_error(error)
+        return of_error(call, error)
 
 
 def of_answer(call: Call, found: list[Any]) -> Outcome:
@@ -57,14 +57,17 @@ def of_answer(call: Call, found: list[Any]) -> Outcome:
     return Outcome("answered")
 
 
-def of_error(error: Exception) -> Outcome:
+def of_error(call: Call, error: BaseException) -> Outcome:
     module = type(error).__module__.partition(".")[0]
     known = module in MODULES and isinstance(error, TYPES)
-    if known and is_ours(error):
+    stumbled = type(error).__name__ == "StrayError"
+    if known and is_ours(error) and not stumbled:
         return Outcome("refused")
-    place = f"{type(error).__name__} at {place_of(error)}"
-    details = f"{error}\n{''.join(traceback.format_tb(error.__traceback__)[-4:])}"
-    return Outcome("words" if known else "error", place, details)
+    cause = error.__cause__ if stumbled and error.__cause__ else error
+    place = f"{type(cause).__name__} at {place_of(cause)}"
+    details = f"{cause}\n{''.join(traceback.format_tb(cause.__traceback__)[-4:])}"
+    among_operators = "parsed" not in call.ways and not is_ours(error)
+    return Outcome("words" if known or among_operators else "error", place, details)
 
 
 def beyond(t: Any) -> str:
@@ -96,7 +99,7 @@ def content(t: Any) -> bytes:
     return array(t).tobytes() if t.device is CPU and 0 < t._geometry.nbytes <= READ else b""
 
 
-def is_ours(error: Exception) -> bool:
+def is_ours(error: BaseException) -> bool:
     """Whether a `raise` of this package raised it; the guarded allocator counts as a part of it."""
     last = frames(error)[-1]
     code = last.tb_frame.f_code
@@ -104,7 +107,7 @@ def is_ours(error: Exception) -> bool:
     return bool(inside) and dis.opname[code.co_code[last.tb_lasti]] in ("RAISE_VARARGS", "RERAISE")
 
 
-def place_of(error: Exception) -> str:
+def place_of(error: BaseException) -> str:
     """The innermost line of this package."""
     places = [(Path(f.tb_frame.f_code.co_filename), f) for f in frames(error)]
     inside = [(path.relative_to(ROOT), f) for path, f in places if ROOT in path.parents]
@@ -114,7 +117,7 @@ def place_of(error: Exception) -> str:
     return f"{path}:{frame.tb_lineno} {frame.tb_frame.f_code.co_name}"
 
 
-def frames(error: Exception) -> list[TracebackType]:
+def frames(error: BaseException) -> list[TracebackType]:
     found, at = [], error.__traceback__
     while at is not None:
         found.append(at)
