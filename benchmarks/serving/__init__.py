@@ -6,7 +6,7 @@ Each scenario starts a server of its own (`process.py`), lets processes of clien
 notes what it counted and what should not have been (`finding.py`). All of it stays on this machine, and is bounded in
 number and in time.
 
-- faults: `crowd`, `slow_readers`, `vanishing`, `malformed`, `oversized`, `shutdown`, `failing`, `endurance`
+- faults: `crowd`, `slow_readers`, `vanishing`, `floods`, `malformed`, `oversized`, `shutdown`, `failing`, `endurance`
 - figures: `batching`, `image`
 - `record.py` keeps a run in `results/`, `page.py` writes its tables into `docs/serving.md`
 

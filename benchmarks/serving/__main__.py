@@ -26,6 +26,7 @@ from benchmarks.serving.crowd import many_clients
 from benchmarks.serving.endurance import endurance
 from benchmarks.serving.failing import raising, slow
 from benchmarks.serving.finding import Finding
+from benchmarks.serving.floods import flooded
 from benchmarks.serving.image import image
 from benchmarks.serving.malformed import malformed
 from benchmarks.serving.oversized import oversized
@@ -40,6 +41,7 @@ FAULTS: dict[str, tuple[Callable[..., Finding], tuple[dict[str, Any], ...]]] = {
     "crowd": (many_clients, ({"clients": 50, "turns": 20}, {}, {})),
     "slow readers": (slow_readers, ({"readers": 5, "seconds": 4.0}, {}, {})),
     "vanishing": (vanishing, ({"count": 20, "processes": 1}, {}, {})),
+    "floods": (flooded, ({"seconds": 2.0}, {}, {"seconds": 30.0})),
     "malformed": (malformed, ({"count": 1000}, {}, {})),
     "oversized": (oversized, ({"clients": 2, "mebibytes": 8}, {}, {})),
     "sigterm": (sigterm, ({"clients": 16}, {}, {})),

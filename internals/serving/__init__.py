@@ -15,8 +15,8 @@ A request's way, from the wire to the model and back:
 - `models/`: archives from one folder, with versions; loaded, replaced and let go while requests keep coming
 
 What is handed on from one to the next is in `inference.py` and `errors.py`. Around it: `server.py` (start, stop),
-`command.py` (options), `settings.py`, `observe/` (metrics, log), `client.py`. Beside it, for the notebooks: `payloads/`
-(what base64 costs) and `two_https/` (HTTP/1.1 against HTTP/2).
+`freed_memory.py`, `command.py` (options), `settings.py`, `observe/` (metrics, log), `client.py`. Beside it, for the
+notebooks: `payloads/` (what base64 costs) and `two_https/` (HTTP/1.1 against HTTP/2).
 
 Needs the extra `serving`: `pip install -e .[serving]`. `internals` itself never imports this package.
 

@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 from .batching.batcher import Batcher
 from .batching.record import Recorder
 from .engine import Engine
+from .freed_memory import give_back
 from .models.reload import watch
 from .observe.logs import Log
 from .settings import Settings
@@ -45,7 +46,7 @@ class Server:
         self.log = log or Log(self.settings.log, secrets=(self.settings.token,))
         self.engine: Engine | None = None
         self.grpc_address = self.http_address = self.metrics_address = ""
-        self._watch: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []  # until it stops
         self._runs = False
 
     async def start(self) -> None:
@@ -65,7 +66,8 @@ class Server:
             await self.stop(0)
             raise
         if self.settings.watch is not None:
-            self._watch = asyncio.create_task(watch(engine.repository, self.settings.watch))
+            self._tasks.append(asyncio.create_task(watch(engine.repository, self.settings.watch)))
+        self._tasks.append(asyncio.create_task(give_back()))
         where = {"grpc": self.grpc_address, "http": self.http_address, "metrics": self.metrics_address}
         self.log.event("listening", **where, tls=self.settings.tls_cert is not None)
 
@@ -76,8 +78,8 @@ class Server:
         self.log.event("stopping", grace=grace)
         self.engine.stopping.set()
         self._runs = False
-        if self._watch is not None:
-            self._watch.cancel()
+        while self._tasks:
+            self._tasks.pop().cancel()
         until = time.monotonic() + grace
         await self.grpc.stop(grace)
         for closing in (self.http.stop(), self.engine.close()):

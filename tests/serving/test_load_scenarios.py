@@ -20,6 +20,7 @@ from benchmarks.serving import models
 from benchmarks.serving.crowd import many_clients
 from benchmarks.serving.endurance import endurance
 from benchmarks.serving.failing import raising, slow
+from benchmarks.serving.floods import flooded
 from benchmarks.serving.malformed import malformed
 from benchmarks.serving.oversized import oversized
 from benchmarks.serving.shutdown import sigterm
@@ -30,6 +31,7 @@ FEW: list[tuple[Any, dict[str, Any]]] = [
     (many_clients, {"clients": 40, "turns": 5}),
     (slow_readers, {"readers": 5, "seconds": 1.5}),
     (vanishing, {"count": 15, "processes": 1}),
+    (flooded, {"seconds": 1.0, "only": ("calls reset",)}),
     (malformed, {"count": 400}),
     (oversized, {"clients": 2, "mebibytes": 8}),
     (sigterm, {"clients": 12, "seconds": 0.7}),

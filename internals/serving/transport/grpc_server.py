@@ -20,7 +20,8 @@ from ..protocol.schema import open_inference
 from .grpc_service import SERVICE, handlers
 from .security import TokenInterceptor, server_credentials
 
-PENDING = 12_800  # calls that gRPC keeps until our event loop comes to hear of them
+STREAMS = 1000  # calls over one connection, with those that were reset and are not cleared away yet
+PENDING = 12 * STREAMS  # calls that gRPC keeps until our event loop comes to hear of them
 FAREWELL = 0.05  # seconds in which a server that stops still says "unavailable", before it only hangs up
 
 
@@ -77,10 +78,12 @@ def options(max_message_bytes: int) -> list[tuple[str, Any]]:
         ("grpc.so_reuseport", 0),  # or a second server would silently share the port
         ("grpc.http2.max_frame_size", 1 << 20),
         ("grpc.http2.lookahead_bytes", 1 << 20),
-        # Above these gRPC cancels calls by chance, whosever they are. Calls over one connection have no limit of their own
-        # (grpc.max_concurrent_streams): a new client does not know it yet, and loses what it sends beyond it.
+        # A client that knows the limit waits. One that resets its calls to open more is told REFUSED_STREAM, because gRPC
+        # counts what it has in memory (grpc.http.overload_protection); a call that it keeps is about 17 KiB.
+        ("grpc.max_concurrent_streams", STREAMS),
+        # Above these gRPC cancels calls by chance, whosever they are.
         ("grpc.server.max_pending_requests", PENDING),
-        ("grpc.server.max_pending_requests_hard_limit", 3 * PENDING),
+        ("grpc.server.max_pending_requests_hard_limit", 2 * PENDING),
     ]
 
 
