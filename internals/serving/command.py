@@ -75,6 +75,9 @@ def parser() -> argparse.ArgumentParser:
     limits.add_argument("--max-queue-bytes", type=int, metavar="BYTES", help="and the bytes of their tensors (256 MiB)")
     limits.add_argument("--max-message-bytes", type=int, metavar="BYTES", help="of one message (64 MiB)")
     limits.add_argument(
+        "--max-body-seconds", type=float, metavar="S", help="until the body of a REST request has come (60)"
+    )
+    limits.add_argument(
         "--nan", dest="nan_policy", choices=("accept", "reject"), help="and infinity, in inputs (accept)"
     )
     limits.add_argument(

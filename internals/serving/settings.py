@@ -33,6 +33,7 @@ class Settings:
     Limits:
         max_queue: requests that wait for one model at most; max_queue_bytes: and the bytes of their tensors.
         max_message_bytes: of one message.
+        max_body_seconds: in which the body of a REST request has to be there, however it drips.
         nan_policy: whether NaN and infinity in an input are accepted or rejected.
         grace: seconds that requests already accepted have to finish when the server stops.
     Security:
@@ -60,6 +61,7 @@ class Settings:
     max_queue: int = 256
     max_queue_bytes: int = 256 * MiB
     max_message_bytes: int = 64 * MiB
+    max_body_seconds: float = 60.0
     nan_policy: Literal["accept", "reject"] = "accept"
     grace: float = 30.0
     tls_cert: Path | None = None
@@ -82,6 +84,12 @@ class Settings:
             require(getattr(self, name) >= 1, name, getattr(self, name), "it must be at least 1")
         require(
             0 <= self.max_delay < float("inf"), "max_delay", self.max_delay, "it is a number of milliseconds, 0 or more"
+        )
+        require(
+            0 < self.max_body_seconds < float("inf"),
+            "max_body_seconds",
+            self.max_body_seconds,
+            "it is a number of seconds above 0",
         )
         require(0 <= self.grace < float("inf"), "grace", self.grace, "it is a number of seconds, 0 or more")
         require(self.watch is None or self.watch > 0, "watch", self.watch, "it is a number of seconds above 0")

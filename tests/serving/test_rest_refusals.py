@@ -195,6 +195,26 @@ def test_a_client_that_falls_silent(server: RestServer, monkeypatch: pytest.Monk
         assert b"nothing of the body came for 0.05 seconds" in received
 
 
+def test_a_body_that_drips_does_not_keep_others_out() -> None:
+    settings = Settings(max_message_bytes=MOST, max_queue_bytes=MOST, max_body_seconds=0.5)
+    with RestServer(dict(FUNCTIONS), {"double": MLP}, settings) as server:
+        body, received = json.dumps({"inputs": [tensor()]}).encode().ljust(60_000), b""
+        with socket.create_connection(("127.0.0.1", server.port), timeout=30) as client:
+            client.sendall(b"POST /v2/models/double/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 90000\r\n\r\n" + body)
+            wait_until(lambda: server.runner.app[rest_bodies.BODIES].held >= 60_000)
+            refused(server.infer("double", body), 429, "try again later")
+            client.settimeout(0.01)
+            for _ in range(3000):  # a byte each hundredth of a second
+                try:
+                    received = client.recv(65536)
+                    break
+                except TimeoutError:
+                    client.sendall(b" ")
+        assert received.startswith(b"HTTP/1.1 408 "), received
+        assert b"the body has not come within 0.5 seconds (max_body_seconds)" in received
+        assert server.infer("double", body).status == 200
+
+
 def test_a_client_that_does_not_read_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rest_bodies, "SILENCE", 0.05)
     with RestServer({"large": lambda x: internals.zeros(8_000_000)}) as server:

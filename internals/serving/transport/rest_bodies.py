@@ -7,7 +7,8 @@ are. On the way out nothing is put together: each tensor's memory is given to th
 the client has taken the last one, so that a slow reader costs no more memory than its answer has.
 
 Nothing here trusts what a client says of lengths. The limit is on the bytes that are there, after gzip's expansion, which is done
-here in small pieces; all bodies together have a limit too; and a client that falls silent is not waited for.
+here in small pieces; all bodies together have a limit too, and what is in the way of others goes: a client that falls silent is
+not waited for, and one that sends a byte now and then has `max_body_seconds` for all of them.
 
 Mirrors the `evbuffer`s in Triton's HTTP server (`HTTPAPIServer::InferRequestClass`, `server/src/http_server.cc`).
 
@@ -19,6 +20,7 @@ encrypts into memory of its own.
 from __future__ import annotations
 
 import asyncio
+import time
 import zlib
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -42,6 +44,7 @@ class Bodies:
 
     def __init__(self, settings: Settings) -> None:
         self.most = settings.max_message_bytes
+        self.seconds = settings.max_body_seconds
         self.together = max(settings.max_queue_bytes, self.most)
         self.held = 0
 
@@ -50,14 +53,14 @@ class Bodies:
         """The whole body, decompressed, the byte at `header_length` aligned to 16. It counts as held until the block is left.
 
         Raises TooLarge or QueueFull, InvalidRequest when it is cut short or not what its headers say, HTTPException for a
-        client that is silent (408) or compresses in an unknown way (415).
+        client that is silent or too slow (408) or compresses in an unknown way (415).
         """
         encoding_of(request)
         self.check_size(request.content_length or 0)
         body = bytearray(-header_length % ALIGNMENT)
         lead = counted = len(body)
         try:
-            async for piece in pieces(request):
+            async for piece in pieces(request, time.monotonic() + self.seconds):
                 self.check_size(len(body) - lead + len(piece))
                 self.held += len(piece)
                 counted += len(piece)
@@ -77,16 +80,16 @@ class Bodies:
             )
 
 
-async def pieces(request: web.Request) -> AsyncIterator[bytes]:
-    """What arrives, decompressed: of a bomb no more than `SLICE` at a time."""
+async def pieces(request: web.Request, end: float) -> AsyncIterator[bytes]:
+    """What arrives until `end`, decompressed: of a bomb no more than `SLICE` at a time."""
     wbits = ENCODINGS[encoding_of(request)]
     if not wbits:
-        while arrived := await next_piece(request):
+        while arrived := await next_piece(request, end):
             yield arrived
         return
     unpack, empty = zlib.decompressobj(wbits), True
     try:
-        while arrived := await next_piece(request):
+        while arrived := await next_piece(request, end):
             empty = False
             yield (piece := unpack.decompress(arrived, SLICE))
             while unpack.unconsumed_tail or len(piece) == SLICE:
@@ -97,13 +100,17 @@ async def pieces(request: web.Request) -> AsyncIterator[bytes]:
         raise InvalidRequest(MISCODED)
 
 
-async def next_piece(request: web.Request) -> bytes:
+async def next_piece(request: web.Request, end: float) -> bytes:
     """What has arrived since; b"" at the end."""
+    left = end - time.monotonic()
     try:
-        async with asyncio.timeout(SILENCE):
+        async with asyncio.timeout(min(SILENCE, left)):
             return await request.content.readany()
     except TimeoutError:
-        raise web.HTTPRequestTimeout(text=f"nothing of the body came for {SILENCE:g} seconds") from None
+        seconds = request.app[BODIES].seconds
+        late = f"the body has not come within {seconds:g} seconds (max_body_seconds): send less at a time"
+        silent = f"nothing of the body came for {SILENCE:g} seconds"
+        raise web.HTTPRequestTimeout(text=silent if SILENCE < left else late) from None
     except web.RequestPayloadError:
         raise InvalidRequest(MISCODED) from None
 
