@@ -86,4 +86,4 @@ def reset(connection: socket.socket) -> None:
 
 
 def post_head(way: str, length: int, headers: str = "") -> bytes:
-    return f"POST {way} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n{headers}\r\n".encode()
+    return f"POST {way} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n{headers}\r\n".encode()

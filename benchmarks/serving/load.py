@@ -205,7 +205,7 @@ class Client:
     async def post(self, request: Request) -> tuple[str, bytes, str]:
         """POSTs; the connection is kept for the next request, as long as the server keeps it."""
         length = len(request.body)
-        head = f"POST {request.way} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n{request.headers}\r\n".encode()
+        head = f"POST {request.way} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n{request.headers}\r\n".encode()
         try:
             if self.streams is None:
                 await self.dial()

@@ -63,14 +63,14 @@ def zipped(server: ServerProcess, body: bytes, clients: int) -> Task:
 
 def chunked(server: ServerProcess, body: bytes) -> str:
     """A body that does not say how long it will be."""
-    head = f"POST {REST} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
+    head = f"POST {REST} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
     piece = b"%x\r\n" % MiB + body[:MiB] + b"\r\n"
     return exchange(server, [head, *[piece] * (len(body) // MiB), b"0\r\n\r\n"])
 
 
 def expecting(server: ServerProcess, length: int) -> str:
     """A client that asks first whether it should send so much."""
-    head = f"POST {REST} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\nExpect: 100-continue\r\n\r\n"
+    head = f"POST {REST} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\nExpect: 100-continue\r\n\r\n"
     return exchange(server, [head.encode()])
 
 

@@ -89,6 +89,9 @@ def parser() -> argparse.ArgumentParser:
     security.add_argument("--tls-client-ca", type=Path, metavar="PEM", help="who must have signed the clients' (mTLS)")
     security.add_argument("--token-file", type=Path, metavar="FILE", help="with the token that clients must send")
     security.add_argument(
+        "--allowed-hosts", metavar="NAMES", help="by which HTTP may be asked without a token: a.example,b (localhost)"
+    )
+    security.add_argument(
         "--model-dir", type=Path, metavar="DIR", help="the only folder to load from; MODEL must be in it"
     )
     security.add_argument("--control", action="store_const", const=True, help="let clients load and unload models")
@@ -143,6 +146,8 @@ def make_settings(options: dict[str, Any]) -> Settings:
         given["token"] = options["token_file"].read_text(encoding="utf-8").strip()
     elif (token := os.environ.get("INTERNALS_SERVE_TOKEN")) is not None:  # empty: refused, rather than serve anybody
         given["token"] = token.strip()
+    if "allowed_hosts" in given:
+        given["allowed_hosts"] = tuple(name.strip() for name in given["allowed_hosts"].split(","))
     given["inputs"] = tuple(given.get("inputs", ()))
     return Settings(**given)
 

@@ -10,11 +10,13 @@ priority.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 MiB = 1 << 20
+HOST_NAME = re.compile(r"[\w-]+(\.[\w-]+)*\.?")
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,7 @@ class Settings:
     Security:
         tls_cert, tls_key: PEM files; both or none. tls_client_ca: who must have signed a client's certificate (mTLS).
         token: what `authorization: Bearer TOKEN` must say.
+        allowed_hosts: names under which HTTP answers without a token, besides addresses, localhost and `host`.
         control: whether clients may load and unload models.
         model_dir: the only folder that models are read from.
     The rest:
@@ -68,6 +71,7 @@ class Settings:
     tls_key: Path | None = None
     tls_client_ca: Path | None = None
     token: str | None = field(default=None, repr=False)
+    allowed_hosts: tuple[str, ...] = ()
     control: bool = False
     model_dir: Path | None = None
     inputs: tuple[str, ...] = ()
@@ -99,6 +103,8 @@ class Settings:
         require(both, "tls_cert", self.tls_cert, "a certificate and its key go together")
         needed = bool(self.tls_cert) or not self.tls_client_ca
         require(needed, "tls_client_ca", self.tls_client_ca, "it needs tls_cert and tls_key")
+        for name in self.allowed_hosts:
+            require(bool(HOST_NAME.fullmatch(name)), "allowed_hosts", name, "a host is a name without a port: models.example")
         sendable = self.token is None or (bool(self.token) and self.token.isascii() and self.token.isprintable())
         require(sendable, "token", "...", "it is one line of ASCII, and not empty")
 

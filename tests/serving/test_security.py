@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import http.client
 import json
 import pickle
 import ssl
@@ -92,6 +93,86 @@ def test_mutual_tls_wants_a_certificate_that_our_authority_signed(
         get(f"https://{server.http_address}/v2", context)
     context.load_cert_chain(ours.client["certificate"], ours.client["key"])
     assert get(f"https://{server.http_address}/v2/health/live", context)
+
+
+def asked(address: str, *headers: tuple[str, str], path: str = "/v2") -> tuple[int, str]:
+    """The status, and the body, of a request with just these headers."""
+    connection = http.client.HTTPConnection(address, timeout=20)
+    connection.putrequest("GET", path, skip_host=True)
+    for name, value in headers:
+        connection.putheader(name, value)
+    connection.endheaders()
+    answer = connection.getresponse()
+    told = answer.read().decode()
+    connection.close()
+    return answer.status, told
+
+
+OUR_NAMES = (
+    "127.0.0.1", "127.0.0.1:8000", "[::1]", "[::1]:8000", "[FE80::1]", "10.0.0.7", "localhost", "LocalHost:8000", "localhost.",
+    "models.example", "MODELS.example:443", "models.example.:80", "böhm.example",
+)  # fmt: skip
+NOT_OURS = (
+    "evil.example", "evil.example:8000", "localhost.evil.example", "models.example.evil.example", "xmodels.example", "127.1",
+    "127.0.0.1.evil.example", "x@127.0.0.1", "[evil.example]", "127.0.0.1:8000:evil", "evil.example:127.0.0.1", "", ":80",
+    "localhost..", "local host", "[::1", "0x7f000001", "localhost/", "\x80",
+)  # fmt: skip
+
+
+def test_a_server_without_a_token_answers_only_to_its_own_names(serve: Serve, mlp: Any) -> None:
+    hosts = ("models.example", "Böhm.example")
+    server = serve({"mlp": mlp}, allowed_hosts=hosts, http_port=0)
+    for address, path in ((server.http_address, "/v2"), (server.metrics_address, "/metrics")):
+        for name in OUR_NAMES:
+            assert asked(address, ("Host", name.encode()), path=path)[0] == 200, name  # type: ignore[arg-type]
+        for name in NOT_OURS:
+            status, told = asked(address, ("Host", name), path=path)
+            assert status in (400, 403), name  # 400: not even HTTP
+            if status == 403:
+                assert "--allowed-hosts" in told and told.isascii() and told.isprintable(), told
+        assert asked(address, ("Host", "evil.example"), path=path)[0] == 403
+        assert asked(address, ("Host", "evil.example"), path="/v2/health/live")[0] == 403
+        assert asked(address, path=path)[0] in (200, 400)
+
+
+def test_a_server_without_a_token_answers_no_web_page(serve: Serve, mlp: Any) -> None:
+    server = serve({"mlp": mlp}, control=True)
+    body = json.dumps({"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 8], "data": [1] * 8}]}).encode()
+    for origin in ("https://evil.example", "null", "http://localhost:8000", ""):
+        for path, data in (("/v2", None), ("/v2/models/mlp/infer", body), ("/v2/repository/models/mlp/unload", b"")):
+            request = urllib.request.Request(f"http://{server.http_address}{path}", data, {"Origin": origin})
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                urllib.request.urlopen(request, timeout=20)
+            assert refused.value.code == 403 and b"--token-file" in refused.value.read()
+    assert get(f"http://{server.http_address}/v2/models/mlp")
+
+
+def test_with_a_token_it_is_the_token_that_counts(serve: Serve, mlp: Any) -> None:
+    server = serve({"mlp": mlp}, token=TOKEN)
+    named = ("Host", "any.example"), ("Origin", "https://any.example")
+    assert asked(server.http_address, *named)[0] == 401
+    assert asked(server.http_address, *named, ("Authorization", f"Bearer {TOKEN}"))[0] == 200
+
+
+def test_the_value_of_host_is_a_name_of_the_server(serve: Serve, mlp: Any) -> None:
+    from internals.serving.transport.security import is_address, name_in
+
+    named = {name: name_in(name) for name in ("LOCALHOST.:1", "[::1]:1", "a:b:c")}
+    assert named == {"LOCALHOST.:1": "localhost", "[::1]:1": "::1", "a:b:c": "a:b:c"}
+    assert is_address("::1") and not is_address("a:b:c")
+    server = serve({"mlp": mlp}, host="localhost")
+    assert asked(server.http_address, ("Host", "localhost"))[0] == 200
+
+
+@pytest.mark.parametrize("wrong", ["http://a", "a:80", "", "a b", "*", "a,b", "[::1]", "a/"])
+def test_an_allowed_host_is_a_name(wrong: str) -> None:
+    with pytest.raises(ValueError, match="allowed_hosts=.*a name without a port"):
+        serving.Settings(allowed_hosts=(wrong,))
+
+
+def test_the_option_takes_names_with_commas(tmp_path: Path) -> None:
+    options = vars(parser().parse_args([str(tmp_path), "--allowed-hosts", "a.example, B"]))
+    assert make_settings(options).allowed_hosts == ("a.example", "B")
 
 
 def test_nothing_without_the_token_but_signs_of_life(serve: Serve, mlp: Any) -> None:

@@ -180,7 +180,7 @@ def test_without_files_to_open_it_says_so_once_a_second_and_goes_on(archive: Pat
                     connections.enter_context(socket.create_connection((host, int(port)), timeout=10))
                 time.sleep(0.5)
             with socket.create_connection((host, int(port)), timeout=10) as connection:
-                connection.sendall(b"GET /v2/health/ready HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                connection.sendall(b"GET /v2/health/ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
                 assert connection.recv(1000).startswith(b"HTTP/1.1 200")
             process.send_signal(signal.SIGTERM)
             _, log = process.communicate(timeout=30)

@@ -18,7 +18,7 @@ from ..engine import Engine
 from ..settings import Settings
 from .grpc_server import bracketed
 from .rest import make_app, make_metrics_app, make_runner
-from .security import token_middleware
+from .security import pages_middleware, token_middleware
 
 
 class HttpServer:
@@ -31,7 +31,7 @@ class HttpServer:
     async def start(self) -> tuple[str, str]:
         """Raises OSError when a port is taken."""
         settings = self.engine.settings
-        guards = () if settings.token is None else (token_middleware(settings.token),)
+        guards = (pages_middleware(settings) if settings.token is None else token_middleware(settings.token),)
         if settings.http_port is None:
             both = await self.listen(make_app(self.engine, guards), settings.metrics_port, "--metrics-port")
             return both, both

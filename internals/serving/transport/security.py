@@ -1,20 +1,27 @@
-"""Who may ask: TLS, client certificates, a token.
+"""Who may ask: TLS, client certificates, a token; and without a token, no web page.
+
+A browser takes requests of any page to any address, so to a server that is "reachable from this machine only" too. Such a
+request tells where the page came from (`Origin`). One that reads the answers as well needs a name of its own that leads here
+("DNS rebinding"): then that name is its `Host`. So both are looked at. gRPC needs no such look: no page can send `te: trailers`.
 
 Mirrors `grpc-use-ssl-mutual` and `grpc-restricted-protocol` of Triton.
 
-How the real one differs: Triton restricts protocols by a header of any name; KServe leaves it to a proxy in front.
+How the real one differs: Triton restricts protocols by a header of any name; KServe leaves it to a proxy in front. Neither
+looks at `Host`; Django (`ALLOWED_HOSTS`) and Jupyter do.
 """
 
 from __future__ import annotations
 
 import hmac
+import re
+from ipaddress import ip_address
 from typing import Any
 
 import grpc
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from ..errors import Unauthenticated
+from ..errors import PermissionDenied, Unauthenticated
 from ..settings import Settings
 
 NEEDED = "the server wants a token: 'authorization: Bearer TOKEN'"
@@ -23,6 +30,8 @@ OPEN_CALLS = (  # whether it is alive is for anyone to ask, such as a load balan
     "/inference.GRPCInferenceService/ServerLive",
     "/inference.GRPCInferenceService/ServerReady",
 )
+NO_PAGES = "a server without a token (--token-file) answers no web pages, and the request comes from one: it has an Origin"
+HOST = re.compile(r"(?:\[([^\[\]]*)\]|([^:\[\]]*))(?::[0-9]*)?")
 OPEN_PATHS = ("/v2/health/live", "/v2/health/ready")
 
 
@@ -70,3 +79,40 @@ def token_middleware(token: str) -> Middleware:
         return await handler(request)
 
     return check
+
+
+def pages_middleware(settings: Settings) -> Middleware:
+    """Refuses requests that only a web page makes: with an `Origin`, or to a name that is not the server's."""
+    names = {bare(name) for name in ("localhost", settings.host, *settings.allowed_hosts)}
+
+    @web.middleware
+    async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if "Origin" in request.headers:
+            raise PermissionDenied(NO_PAGES)
+        for host in request.headers.getall("Host", ()):
+            if not is_address(name := name_in(host)) and name not in names:
+                raise PermissionDenied(
+                    f"this server is not called {ascii(name[:100])}: it needs --allowed-hosts or a token"
+                )
+        return await handler(request)
+
+    return check
+
+
+def name_in(host: str) -> str:
+    """What a `Host` header names, without a port; the whole header if it is none, which is no server's name."""
+    found = HOST.fullmatch(host.strip())
+    return bare(host if found is None else found[1] or found[2] or "")
+
+
+def bare(name: str) -> str:
+    return name.lower().removesuffix(".")
+
+
+def is_address(name: str) -> bool:
+    """Whether it is an address itself, which nobody can let lead elsewhere."""
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
