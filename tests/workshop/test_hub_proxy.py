@@ -126,6 +126,47 @@ async def test_requests_and_answers_are_passed_on(world: World) -> None:
         assert answer.status == 200 and int(answer.headers["Content-Length"]) > 0
 
 
+async def raw(port: int | None, said: bytes) -> bytes:
+    """The first line of the answer to these bytes."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(said)
+    line = await reader.readline()
+    writer.close()
+    return line
+
+
+@in_the_world
+async def test_what_cannot_be_passed_on_is_answered_without_a_traceback(world: World) -> None:
+    await world.route("/")
+    own = b"GET /x HTTP/1.1\r\n"
+    for said in (
+        b"GET http://evil.example/x HTTP/1.1\r\nHost: evil.example",
+        b"GET http://127.0.0.1:9/x HTTP/1.1\r\nHost: localhost",
+        own + b"Host: x:abc",
+        own + b"Host: x:99999999",
+        own + b"Host: [::1",
+        own + b"Host: \xff",
+    ):
+        assert b" 400 " in await raw(world.front.port, said + b"\r\n\r\n"), said
+    for said in (b"OPTIONS * HTTP/1.1\r\nHost: a", b"CONNECT a:80 HTTP/1.1\r\nHost: a"):
+        assert b" 404 " in await raw(world.front.port, said + b"\r\n\r\n"), said
+    for said in (b"Host: ", b"Host: a\r\nCookie: \xff"):
+        assert b" 200 " in await raw(world.front.port, own + said + b"\r\n\r\n"), said
+
+
+@in_the_world
+async def test_the_interface_takes_routes_and_the_token_only(world: World) -> None:
+    head = b"POST /api/routes/x HTTP/1.1\r\nHost: a\r\nAuthorization: token "
+    for token in (b"\xff\xfe", "sécret".encode(), b"", b"secret\xff"):
+        assert b" 403 " in await raw(world.interface.port, head + token + b"\r\n\r\n"), token
+    bodies = [b"{x", b"\xff", b"[]", b"{}", b"[" * 100_000, b'{"target": 3}']
+    targets = ("http://[", "nonsense", "ftp://a", "http://127.0.0.1:99999", "http://a:b", "/x", "http://")
+    for body in (*bodies, *(b'{"target": "%s"}' % target.encode() for target in targets)):
+        said = head + b"secret\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+        assert b" 400 " in await raw(world.interface.port, said), body[:50]
+    assert not world.proxy.routes.known
+
+
 @in_the_world
 async def test_an_answer_is_passed_on_before_it_has_ended(world: World) -> None:
     """The progress of a starting server; many may wait for theirs, and others get answers meanwhile."""

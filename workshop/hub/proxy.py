@@ -3,7 +3,8 @@
 JupyterHub starts it as `configurable-http-proxy`, whose command line and interface it has: `POST /api/routes/user/ada` with
 `{"target": "http://127.0.0.1:4711"}` sends what begins with `/user/ada` there, and of several routes that fit the longest one
 is taken. What comes is passed on as it comes, in both directions: requests and answers piece by piece (the progress of a
-starting server is an answer that takes a minute to end), and websockets, over which notebooks talk to their kernels.
+starting server is an answer that takes a minute to end), and websockets, over which notebooks talk to their kernels. What is no
+request for this door, such as one with the address of another server in its first line, is answered 400, in one line.
 
 How the real one differs: npm's configurable-http-proxy is that of JupyterHub, needs Node.js, speaks TLS, and can be used here
 (`HUB_PROXY`). PyPI's package of the same name, 0.4.0, cannot: it does not pass on the websocket's subprotocol, so a browser
@@ -26,6 +27,7 @@ from urllib.parse import quote, unquote
 
 import aiohttp
 from aiohttp import web
+from aiohttp.typedefs import Handler
 from yarl import URL
 
 # Of one connection only (RFC 9110, 7.6.1): each of the two that meet here has its own.
@@ -36,6 +38,7 @@ HOP = {
 HANDSHAKE = {"sec-websocket-key", "sec-websocket-version", "sec-websocket-extensions", "sec-websocket-protocol"}
 UNANSWERED = (aiohttp.ClientError, TimeoutError, OSError)
 log = logging.getLogger("proxy")
+silent = logging.Logger("aiohttp", logging.CRITICAL + 1)  # it has a traceback for everything that is no HTTP
 
 
 class Routes:
@@ -63,7 +66,7 @@ class Proxy:
 
     def __init__(self, token: str, error_target: str | None = None) -> None:
         self.routes, self.token, self.error_target = Routes(), token, error_target
-        self.app, self.interface = web.Application(), web.Application()
+        self.app, self.interface = (web.Application(middlewares=[one_line]) for _ in range(2))
         self.app.router.add_route("*", "/{anything:.*}", self.pass_on)
         self.app.cleanup_ctx.append(self.connected)
         self.interface.router.add_route("*", "/api/routes{path:.*}", self.change_routes)
@@ -80,6 +83,8 @@ class Proxy:
         await self.client.close()
 
     async def pass_on(self, request: web.Request) -> web.StreamResponse:
+        if not request.raw_path.startswith("/"):
+            raise ValueError("the first line names another server")
         if request.path == "/_chp_healthz":
             return web.json_response({"status": "OK"})
         route = self.routes.find(request.path)
@@ -152,13 +157,18 @@ class Proxy:
     async def change_routes(self, request: web.Request) -> web.Response:
         """The hub's interface: GET, POST and DELETE of routes."""
         given = request.headers.get("Authorization", "").removeprefix("token ").strip()
-        if not hmac.compare_digest(given.encode(), self.token.encode()):
+        if not hmac.compare_digest(given.encode(errors="surrogateescape"), self.token.encode()):
             return web.Response(status=403)
         path = request.match_info["path"]
         if request.method == "POST":
-            route = await request.json()
-            if not isinstance(route, dict) or not isinstance(route.get("target"), str):
-                return web.Response(status=400, text="a route is a JSON object with a string as its target")
+            try:
+                route = await request.json()
+                target = URL(route["target"])
+                leads = target.scheme in ("http", "https") and target.port and bool(target.host)
+            except (ValueError, TypeError, LookupError, RecursionError):
+                leads = False
+            if not leads:
+                return web.Response(status=400, text="a route is a JSON object whose target is an http address")
             self.routes.add(path, route)
             return web.Response(status=201)
         if request.method == "DELETE":
@@ -167,6 +177,21 @@ class Proxy:
             return web.json_response(self.routes.known)
         found = self.routes.known.get(tidy(path))
         return web.Response(status=404) if found is None else web.json_response(found)
+
+
+@web.middleware
+async def one_line(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """400 for what cannot be read, such as a Host whose port is no number; 500 for what should not have happened."""
+    try:
+        return await handler(request)
+    except ValueError as error:
+        log.info("400 %s %a: %a", request.method, request.raw_path[:200], str(error)[:200])
+        return web.Response(status=400, text="400: this is no request that can be passed on\n")
+    except (web.HTTPException, ConnectionError):
+        raise
+    except Exception:
+        log.exception("500 %s %a", request.method, request.raw_path[:200])
+        return web.Response(status=500, text="500: the proxy made an error; its log says which\n")
 
 
 def passed_on(request: web.Request, without: Iterable[str] = ()) -> list[tuple[str, str]]:
@@ -222,7 +247,7 @@ async def serve(options: argparse.Namespace) -> None:
             (proxy.app, options.ip, options.port),
             (proxy.interface, options.api_ip, options.api_port),
         ):
-            runners.append(web.AppRunner(app, access_log=None, shutdown_timeout=1))
+            runners.append(web.AppRunner(app, access_log=None, logger=silent, shutdown_timeout=1))
             await runners[-1].setup()
             await web.TCPSite(runners[-1], ip or None, port).start()
         await ended.wait()

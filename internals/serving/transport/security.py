@@ -92,7 +92,7 @@ def pages_middleware(settings: Settings) -> Middleware:
         for host in request.headers.getall("Host", ()):
             if not is_address(name := name_in(host)) and name not in names:
                 raise PermissionDenied(
-                    f"this server is not called {ascii(name[:100])}: it needs --allowed-hosts or a token"
+                    f"this server is not called {ascii(name[:100])}: start it with --allowed-hosts or with a token"
                 )
         return await handler(request)
 
