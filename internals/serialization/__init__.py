@@ -13,7 +13,7 @@ each storage. A compiled module has its code beside them, as source text.
     layout_101/       the archive of PyTorch 1.0, which the talk shows
     safetensors_files.py   another format for tensors alone, through its own library
     convert.py, run.py, inspection/, fuzzing/   `python -m internals convert`, `run`, `inspect`, `fuzz-archive`
-    errors.py, json_node.py, text_limits.py   what goes wrong; JSON and text from a file
+    errors.py, visible.py, json_node.py, text_limits.py   what goes wrong, and names in messages; JSON and text from a file
 
 How the real one differs: it is C++ for everything but `torch.save`, whose pickles Python's own pickler writes.
 """

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .errors import ArchiveError
+from .visible import visible
 
 SAFETENSORS = ".safetensors"
 
@@ -40,7 +41,8 @@ def main(arguments: Sequence[str] = ()) -> int:
     try:
         convert(options.input, options.output, options.format)
     except (RuntimeError, ValueError, TypeError, OSError, EOFError) as why:
-        print(one_line(why) if isinstance(why, ArchiveError) else f"{options.input}: {one_line(why)}", file=sys.stderr)
+        told = one_line(why) if isinstance(why, ArchiveError) else f"{options.input}: {one_line(why)}"
+        print(visible(told), file=sys.stderr)
         return 1
     return 0
 

@@ -23,6 +23,7 @@ import numpy as np
 from .container.replaced_file import ReplacedFile
 from .errors import ArchiveError
 from .inspection.inspect import load_program, said
+from .visible import visible
 
 FIRST = 6  # elements that are shown of a tensor
 
@@ -48,9 +49,9 @@ def main(arguments: Sequence[str] = ()) -> int:
             write(result, Path(options.output))
             print(f"written: {options.output}")
         else:
-            print("\n".join(describe(result)))
+            print("\n".join(map(visible, describe(result))))
     except Refused as refusal:
-        print(f"run: {refusal}", file=sys.stderr)
+        print(f"run: {visible(str(refusal))}", file=sys.stderr)
         return 1
     return 0
 

@@ -22,6 +22,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from internals.serialization.visible import visible
+
 from .errors import ServingError
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ def main(arguments: Sequence[str] = ()) -> int:
             raise
         print(MISSING_EXTRA.format(name=error.name), file=sys.stderr)
     except (ValueError, TypeError, OSError, RuntimeError, ServingError) as error:  # what Server.start raises
-        print(f"serve: {error}", file=sys.stderr)
+        print(f"serve: {visible(' '.join(str(error).split()))}", file=sys.stderr)
     return 1
 
 

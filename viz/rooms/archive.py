@@ -14,6 +14,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
+from internals.serialization.visible import visible
 from viz.canvas import Canvas
 from viz.scene import Picture
 from viz.text import plural, size_in_words, table
@@ -126,14 +127,14 @@ def scene(report: Any, limit: int) -> Archive:
     rows.sort(key=lambda row: row.start)
     warnings = [f"loading it would import {name}, which is refused" for name in report.refused]
     return Archive(
-        name=report.name,
+        name=visible(report.name),
         what=report.title,
         size=report.size,
-        rows=folded(rows, limit, main_code(report)),
+        rows=folded(rows, limit, visible(main_code(report))),
         runs=runs_of(rows, report.size),
         panels=panels(report),
-        summary=list(summary(report)),
-        warnings=[*warnings, *report.problems],
+        summary=[visible(line) for line in summary(report)],
+        warnings=[visible(line) for line in (*warnings, *report.problems)],
     )
 
 
@@ -149,22 +150,22 @@ SAYS = {
 def record_row(r: Any, report: Any) -> RecordRow:
     tensors = [tensor_row(t) for t in report.tensors if t.record == r.name] if r.what == "tensor" else []
     return RecordRow(
-        name=r.name,
+        name=visible(r.name),
         kind=KINDS.get(r.what, "text"),
         start=r.header_offset,
         header=r.header,
         padding=r.padding,
         payload=r.stored_size,
         descriptor=r.descriptor,
-        note=note_of(r, report),
+        note=visible(note_of(r, report)),
         tensors=tensors,
-        problem=r.problem,
+        problem=visible(r.problem),
     )
 
 
 def tensor_row(t: Any) -> TensorRow:
     strides = "" if t.is_contiguous() else f" strides {t.strides}"
-    return TensorRow(t.path, f"{t.dtype} {t.sizes}{strides}", t.first, t.last, t.whole, bool(t.shares_with))
+    return TensorRow(visible(t.path), visible(f"{t.dtype} {t.sizes}{strides}"), t.first, t.last, t.whole, bool(t.shares_with))
 
 
 def note_of(r: Any, report: Any) -> str:
@@ -296,7 +297,7 @@ def main_code(report: Any) -> str:
 
 def panel(title: str, lines: list[str]) -> Panel:
     hidden = max(0, len(lines) - LINES_AT_MOST)
-    return Panel(title, [line.expandtabs(4) for line in lines[:LINES_AT_MOST]], hidden)
+    return Panel(visible(title), [visible(line.expandtabs(4)) for line in lines[:LINES_AT_MOST]], hidden)
 
 
 def row_cells(row: RecordRow) -> list[list[str]]:

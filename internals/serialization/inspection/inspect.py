@@ -20,6 +20,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ..errors import ArchiveError
+from ..visible import visible
 from .report import Report, examine
 from .text import ALL, as_text
 from .tree import tree
@@ -124,5 +125,5 @@ def as_json(report: Report) -> dict[str, Any]:
 def said(error: BaseException) -> str:
     """An error in one line."""
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}"
-    return " ".join(str(error).split())
+        return visible(f"{error.filename}: {error.strerror}")
+    return visible(" ".join(str(error).split()))

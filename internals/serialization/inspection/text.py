@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ..visible import visible
 from .report import RecordFacts, Report
 from .tensors import TensorFacts
 from .tree import tree
@@ -31,7 +32,7 @@ def as_text(report: Report, wanted: Sequence[str] = (), graph: str | None = None
         elif limit != 0:
             found = list(SECTIONS[section](report, limit))
             blocks += found or [f"{section}\n  none in this file"] * (section in wanted)
-    return "\n\n".join(blocks)
+    return visible("\n\n".join(blocks), lines=True)
 
 
 def heading(report: Report, brief: bool) -> str:
@@ -44,8 +45,8 @@ def heading(report: Report, brief: bool) -> str:
         )
     rows += [("WRONG", problem) for problem in report.problems]
     width = max((len(name) for name, _ in rows), default=0)
-    lines = [f"{report.name}: {report.title}, {report.size:,} bytes"]
-    return "\n".join(lines + [f"  {name:<{width}}  {value}" for name, value in rows])
+    lines = [f"{visible(report.name)}: {report.title}, {report.size:,} bytes"]
+    return "\n".join(lines + [f"  {visible(name):<{width}}  {visible(value)}" for name, value in rows])
 
 
 def facts(report: Report) -> Iterator[tuple[str, str]]:
@@ -112,17 +113,17 @@ def pickles_section(report: Report, limit: int | None) -> Iterator[str]:
     for name, described in report.pickles.items():
         if limit is not None and name == "constants.pkl" and described.opcodes < 4:
             continue  # an empty tuple
-        head = f"{name} (protocol {described.protocol}, {plural(described.opcodes, 'instruction')})"
+        head = f"{visible(name)} (protocol {described.protocol}, {plural(described.opcodes, 'instruction')})"
         prefix = "" if name in ("object", "pickle") else name.removesuffix(".pkl") + "/"
         lines = tree(described.root, prefix, limit)
         if lines[-1] == "...":
             lines[-1] = "... more (--pickle)"
-        used = [f"    {g}{'   REFUSED' if str(g) in report.refused else ''}" for g in described.globals]
+        used = [f"    {visible(str(g))}{'   REFUSED' if str(g) in report.refused else ''}" for g in described.globals]
         names = ["  names that it uses:", *used] if used and (limit is None or report.refused) else []
         yield "\n".join([head, *(f"  {line}" for line in lines), *names])
     if limit is None:
         for name, text in report.texts.items():
-            yield f"{name}\n{indented(pretty(text))}"
+            yield f"{visible(name)}\n{indented(pretty(text))}"
 
 
 def pretty(text: str) -> str:
@@ -150,7 +151,7 @@ def json_lines(value: Any, indent: str, before: str = "", after: str = "") -> It
 
 def code_section(report: Report, limit: int | None) -> Iterator[str]:
     for name, text in report.code.items():
-        yield f"{name}\n{indented(text)}"
+        yield f"{visible(name)}\n{indented(text)}"
 
 
 def section(
@@ -158,7 +159,7 @@ def section(
 ) -> str:
     """A table under its title; the rows beyond `limit` are counted, not shown."""
     hidden = len(rows) - limit if limit is not None and len(rows) > limit + 1 else 0
-    shown = [header, *rows[: len(rows) - hidden], *last]
+    shown = [[visible(cell) for cell in row] for row in (header, *rows[: len(rows) - hidden], *last)]
     widths = [max(len(row[i]) for row in shown) for i in range(len(header))]
     lines = [
         "  "

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ..visible import visible
 from .pickle_listing import Call, Global, Items, Pairs, Persistent
 from .tensors import PARAMETER, storage_of, tensor_of
 
@@ -32,7 +33,7 @@ def tree(root: Any, prefix: str = "data/", limit: int | None = None) -> list[str
     for line in _lines(root, prefix):
         if limit is not None and len(lines) == limit:
             return [*lines, "..."]
-        lines.append(line)
+        lines.append(visible(line))
     return lines
 
 

@@ -28,6 +28,7 @@ from typing import Any
 from internals.serialization.errors import ArchiveError
 from internals.serialization.inspection.inspect import said
 from internals.serialization.run import Refused, add_inputs, read_inputs
+from internals.serialization.visible import visible
 from viz.rooms.explore import page_of
 from viz.rooms.explore_page.scene import Page
 from viz.rooms.explore_page.writer import page_bytes
@@ -56,7 +57,7 @@ def main(arguments: Sequence[str] = ()) -> int:
         except OSError as error:
             raise Refused(f"{out}: {error.strerror or error}") from None
     except Refused as refusal:
-        print(f"explore: {refusal}", file=sys.stderr)
+        print(f"explore: {visible(str(refusal))}", file=sys.stderr)
         return 1
     print(f"written: {out}")
     if not options.no_open and not webbrowser.open(out.absolute().as_uri()):
