@@ -96,6 +96,14 @@ def parser() -> argparse.ArgumentParser:
     security.add_argument(
         "--model-dir", type=Path, metavar="DIR", help="the only folder to load from; MODEL must be in it"
     )
+    security.add_argument(
+        "--try-models",
+        action="store_const",
+        const=True,
+        help="load a file in a process of its own first: if that dies, the file is refused",
+    )
+    security.add_argument("--try-seconds", type=float, metavar="S", help="that it may take (120)")
+    security.add_argument("--try-bytes", type=int, metavar="BYTES", help="of memory that it may take (4 GiB)")
     security.add_argument("--control", action="store_const", const=True, help="let clients load and unload models")
     security.add_argument(
         "--no-reflection", dest="reflection", action="store_const", const=False, help="hide the schema"

@@ -44,6 +44,8 @@ class Settings:
         allowed_hosts: names under which HTTP answers without a token, besides addresses, localhost and `host`.
         control: whether clients may load and unload models.
         model_dir: the only folder that models are read from.
+        try_models: whether a file is loaded and warmed up by a process of its own first, which may take `try_seconds` and
+            `try_bytes` of memory.
     The rest:
         inputs: `NAME:DATATYPE:SIZES` for a model that does not tell, such as `x:FP32:-1,784`.
         optimize: run models through `jit.optimize`.
@@ -74,6 +76,9 @@ class Settings:
     allowed_hosts: tuple[str, ...] = ()
     control: bool = False
     model_dir: Path | None = None
+    try_models: bool = False
+    try_seconds: float = 120.0
+    try_bytes: int = 4096 * MiB
     inputs: tuple[str, ...] = ()
     optimize: bool = False
     watch: float | None = None
@@ -84,17 +89,14 @@ class Settings:
         for name in ("port", "metrics_port", "http_port"):
             port = getattr(self, name)
             require(port is None or 0 <= port <= 65535, name, port, "a port is a number from 0 to 65535")
-        for name in ("max_batch", "workers", "threads", "max_queue", "max_queue_bytes", "max_message_bytes"):
+        for name in ("max_batch", "workers", "threads", "max_queue", "max_queue_bytes", "max_message_bytes", "try_bytes"):
             require(getattr(self, name) >= 1, name, getattr(self, name), "it must be at least 1")
         require(
             0 <= self.max_delay < float("inf"), "max_delay", self.max_delay, "it is a number of milliseconds, 0 or more"
         )
-        require(
-            0 < self.max_body_seconds < float("inf"),
-            "max_body_seconds",
-            self.max_body_seconds,
-            "it is a number of seconds above 0",
-        )
+        for name in ("max_body_seconds", "try_seconds"):
+            seconds = getattr(self, name)
+            require(0 < seconds < 1e6, name, seconds, "it is a number of seconds above 0")
         require(0 <= self.grace < float("inf"), "grace", self.grace, "it is a number of seconds, 0 or more")
         require(self.watch is None or self.watch > 0, "watch", self.watch, "it is a number of seconds above 0")
         require(self.nan_policy in ("accept", "reject"), "nan_policy", self.nan_policy, "it is 'accept' or 'reject'")

@@ -7,6 +7,7 @@
 there when it is complete: read, checked, compiled, and run on zeros, all in a thread beside the event loop. So no request meets a
 model that is half there, and nobody waits for one to load.
 
+    trying       v1 answers     with `--try-models`: the new one is loaded by another process (`apart.py`)
     loading      v1 answers     the new one is read, compiled, warmed up
     swap                        one assignment on the event loop
     draining     v2 answers     v1 finishes what it had accepted, then it is dropped
@@ -32,6 +33,7 @@ from typing import Any
 
 from ..errors import Unavailable
 from ..settings import Settings
+from .apart import try_apart
 from .folder import ModelFolder, check_name, check_version
 from .model_file import FileIsChanging, Stamp, read_path, read_whole, stamp_of
 from .served_model import ServedModel, one_line
@@ -220,6 +222,8 @@ class ModelRepository:
                 data, _ = read_whole(file, path.name)
         else:
             raise self._table.no_model(key[0])
+        if self.settings.try_models:
+            try_apart(data, path.name, key, self.settings, lambda: self._closed)
         return ServedModel(path, *key, self.settings, data=data)
 
     def _scan(self) -> dict[Key, Stamp]:
