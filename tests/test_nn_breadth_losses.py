@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from internals.nn import functional as F
 from tests import layers
 from tests.layers import cases, layer_tests
 from tests.side_by_side import check, expression, ours
-from tests.support import assert_same, to_numpy
+from tests.support import assert_same, oracle, to_numpy
 
 CASES = cases("""
     nn.MultiMarginLoss() >> m(x(3, 4), x.labels(3, classes=4))
@@ -230,10 +231,47 @@ def test_scaled_by_frequency_a_row_is_divided_by_its_own() -> None:
     assert table.grad.reshape(-1).tolist() == [1, 1, 1]
 
 
-def test_a_sparse_gradient_is_refused() -> None:
-    bags = nn.EmbeddingBag(3, 2, sparse=True)(internals.tensor([[0, 1]]))
-    with pytest.raises(NotImplementedError, match="sparse"):
-        bags.sum().backward()
+@pytest.mark.parametrize("scripted", [False, True])
+@pytest.mark.parametrize("kind", [nn.Embedding, nn.EmbeddingBag])
+def test_a_sparse_gradient_is_refused(kind: Any, scripted: bool) -> None:
+    words = internals.tensor([[0, 1]])
+    rows, frozen = kind(3, 2, sparse=True), kind.from_pretrained(internals.ones(3, 2), sparse=True)
+    if scripted:
+        rows, frozen = internals.jit.script(rows), internals.jit.script(frozen)
+    for _ in range(3):  # the second call of a compiled function is specialised
+        with pytest.raises(NotImplementedError, match="sparse=True.: sparse gradients are not implemented"):
+            rows(words).sum().backward()
+    assert frozen(words).unique().tolist() == [1]
+    with internals.no_grad():
+        assert rows(words).shape[-1] == 2
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("last", [2, 3, 4])
+def test_the_last_bag_ends_with_the_indices(mode: str, last: int) -> None:
+    """PyTorch's own test of this: torch/testing/_internal, `test_embeddingbag_include_last_offset`."""
+    bags = nn.EmbeddingBag(5, 2, mode=mode, include_last_offset=True, padding_idx=4)
+    words, offsets = internals.tensor([0, 1, 2, 3]), internals.tensor([0, 2, last])
+    reduce = {"sum": internals.sum, "mean": internals.mean, "max": internals.amax}[mode]
+    expected = internals.stack([reduce(bags.weight[:2], 0), reduce(bags.weight[2:4], 0)])
+    assert internals.allclose(bags(words, offsets), expected)
+    gradients = [internals.autograd.grad(y.sum(), bags.weight)[0] for y in (bags(words, offsets), expected)]
+    assert internals.allclose(*gradients)
+    assert bags(words, internals.tensor([0])).shape == (0, 2)
+
+
+def test_the_last_bag_ends_where_pytorch_ends_it() -> None:
+    torch = oracle()
+    for mode in ("sum", "mean", "max"):
+        for offsets in ([0, 0], [0, 1], [0, 1, 2], [0, 3, 3]):
+            ours, theirs = (
+                T.nn.functional.embedding_bag(
+                    T.tensor([1, 2, 0]), T.arange(8.0, dtype=T.float64).view(4, 2), T.tensor(offsets), mode=mode,
+                    include_last_offset=True, padding_idx=3,
+                )
+                for T in (internals, torch)
+            )  # fmt: skip
+            assert_same(ours, theirs)
 
 
 def test_alpha_dropout_keeps_mean_and_variance() -> None:

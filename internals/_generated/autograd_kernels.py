@@ -3161,6 +3161,7 @@ def embedding(op, keys, weight, indices, padding_idx, scale_grad_by_freq, sparse
     node._raw_saved_indices = save(indices)
     node._saved_padding_idx = padding_idx
     node._saved_scale_grad_by_freq = scale_grad_by_freq
+    node._saved_sparse = sparse
     node._saved_weight_shape = weight.shape
     result = below(op, keys, weight, indices, padding_idx, scale_grad_by_freq, sparse) if hot.off else op.table[keys](weight, indices, padding_idx, scale_grad_by_freq, sparse)
     set_history(result, node)

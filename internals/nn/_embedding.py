@@ -42,7 +42,7 @@ def embedding_bag(
 ) -> Any:  # fmt: skip
     """The "sum", "mean" or "max" of the rows of `weight` in each bag: (bags, dim).
 
-    `input` is (bags, length), or (N) with `offsets`, where each bag begins (`include_last_offset`: and where the last one ends).
+    `input` is (bags, length), or (N) with `offsets`, where each bag begins (`include_last_offset`: and one more, which is N).
     A sum can be weighted. Rows called `padding_idx` do not count. Raises ValueError for what does not fit,
     NotImplementedError for weights of anything but a sum.
     """

@@ -1,10 +1,12 @@
 """Bags of embeddings: the sum, mean or maximum of the rows that each bag names (`aten/src/ATen/native/EmbeddingBag.cpp`).
 
-`offsets` says where in `indices` each bag begins, and with `include_last_offset` at last where the last one ends. A bag of
-nothing is 0. Rows called `padding_idx` do not count. The leaf kernel notes for its backward pass which bag each index is in, how
-many rows count in each bag, and for a maximum which row it came from.
+`offsets` says where in `indices` each bag begins. The last bag ends with the indices, also with `include_last_offset`, whose one
+offset more is not looked at. A bag of nothing is 0. Rows called `padding_idx` do not count. The leaf kernel notes for its
+backward pass which bag each index is in, how many rows count in each bag, and for a maximum which row it came from.
 
-How the real one differs: FBGEMM's compiled loops for sums, which leave the notes out; and sparse gradients.
+How the real one differs: FBGEMM's compiled loops for sums and means of single precision, which leave the notes out. They do end
+the last bag at the last offset; where that is not the number of indices, the gradients are of memory that was never written.
+And sparse gradients.
 """
 
 from __future__ import annotations
@@ -183,7 +185,7 @@ def _check_rows(rows: Any, bags: Any, num_weights: int) -> None:
 
 
 def _sizes(offsets: Any, indices: int, include_last_offset: bool) -> Any:
-    return np.diff(offsets) if include_last_offset else np.diff(offsets, append=indices)
+    return np.diff(offsets[:-1] if include_last_offset else offsets, append=indices)
 
 
 def _sums(found: Any, weights: Any, lengths: Any, mode: int, out: Any) -> None:

@@ -24,6 +24,15 @@ def max_pool_double_backward(grad: Any, indices: Any, dim: int) -> Any:
     return grad.flatten(-dim).gather(-1, places).view(indices.shape)
 
 
+def embedding_backward(
+    grad: Any, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool, sparse: bool
+) -> Any:
+    """The gradient of the table. Raises NotImplementedError for a sparse one."""
+    if sparse:
+        raise NotImplementedError("embedding(sparse=True): sparse gradients are not implemented; leave sparse out")
+    return ops.embedding_dense_backward(grad, indices, num_weights, padding_idx, scale_grad_by_freq)
+
+
 def embedding_dense_double_backward(
     grad: Any, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
 ) -> Any:

@@ -1,6 +1,7 @@
 """A table whose rows are looked up by number, one by one or by the bag (`torch/nn/modules/sparse.py`).
 
-How the real one differs: with `sparse=True` its gradient is a sparse tensor.
+How the real one differs: with `sparse=True` its gradient is a sparse tensor; here asking for that gradient raises
+NotImplementedError.
 """
 
 from __future__ import annotations
