@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import internals
+from internals import jit
 from internals._generated import ops
 from internals.nn import functional as F
 from tests.side_by_side import ours
-from tests.support import assert_same, examples, oracle, to_numpy, to_torch
+from tests.support import assert_same, assert_same_outcome, examples, oracle, to_numpy, to_torch
 
 
 def by_definition(x: Any, w: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
@@ -129,6 +130,44 @@ def test_the_gradient_of_the_weight_is_what_the_output_changes_by() -> None:
     dw = ops.convolution_backward(dy, x, w, None, *rest, [False, True, False])[1]
     change = to_numpy(ops.convolution(x, w + step, None, *rest)) - to_numpy(y)
     np.testing.assert_allclose((change * to_numpy(dy)).sum(), (to_numpy(dw) * to_numpy(step)).sum(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+@pytest.mark.parametrize("compiled", [lambda m: m, jit.script, lambda m: jit.freeze(jit.script(m.eval()))])
+def test_nothing_comes_of_no_channels(compiled: Any, dims: int) -> None:
+    """PyTorch, too, then gives no channels, though the weight has 8."""
+    layer = getattr(internals.nn, f"Conv{dims}d")(0, 8, 2)
+    for _ in range(2):
+        y = compiled(layer)(internals.ones(3, 0, *[4] * dims))
+        assert y.shape == (3, 0, *[3] * dims)
+    if y.requires_grad:
+        y.sum().backward()
+        assert layer.bias.grad.tolist() == [0] * 8 and layer.weight.grad.shape == layer.weight.shape
+
+
+EMPTY = [
+    ((2, 0, 4), (8, 0, 2), 8), ((0, 0, 4), (8, 0, 2), None), ((0, 4), (8, 0, 2), 8), ((2, 0, 4), (8, 0, 0), 8),
+    ((0, 2, 4), (8, 2, 2), 8), ((2, 3, 4), (4, 3, 0), 4), ((2, 3, 0), (4, 3, 2), 4), ((2, 3, 4), (0, 3, 2), 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize(("x", "w", "b"), EMPTY)
+def test_tensors_without_elements(x: Any, w: Any, b: Any, transposed: bool, dims: int) -> None:
+    torch = oracle()
+
+    def gradients(T: Any, padding: int) -> Any:
+        more = dims - 1
+        weight = (w[1], w[0]) if transposed else (w[0], w[1])
+        sizes = (*x, *x[-1:] * more), (*weight, *w[-1:] * (1 + more)), b
+        inputs = [None if n is None else T.ones(n, dtype=T.float64, requires_grad=True) for n in sizes]
+        y = getattr(T.nn.functional, f"conv{'_transpose' * transposed}{dims}d")(*inputs, padding=padding)
+        y.sum().backward()
+        return [y, *(t.grad for t in inputs if t is not None)]
+
+    for padding in (0, 1):
+        assert_same_outcome(lambda: gradients(internals, padding), lambda: gradients(torch, padding), message=False)
 
 
 def test_it_is_a_hidden_operator() -> None:

@@ -24,6 +24,7 @@ CASES: list[tuple[str, tuple[int, ...], tuple[int, ...], Options]] = [
     ("conv2d", (2, 3, 5, 5), (3, 1, 3, 3), {"groups": 3, "padding": 1}),
     ("conv2d", (1, 2, 5, 4), (4, 1, 2, 3), {"groups": 2, "stride": 2, "dilation": (2, 1), "padding": 1}),
     ("conv3d", (1, 2, 3, 4, 3), (2, 2, 2, 2, 2), {"padding": 1, "stride": (1, 2, 1)}),
+    ("conv2d", (2, 0, 4, 3), (4, 0, 2, 2), {}),
     ("conv_transpose1d", (2, 2, 4), (2, 3, 3), {"stride": 2, "output_padding": 1}),
     ("conv_transpose2d", (1, 3, 3, 2), (3, 2, 3, 2), {"stride": (2, 3), "padding": (1, 0), "dilation": (2, 1)}),
     ("conv_transpose2d", (1, 4, 2, 3), (4, 1, 2, 2), {"groups": 2, "padding": 1, "stride": 2}),

@@ -19,7 +19,7 @@ from internals.core.tensor_impl import TensorImpl, array, from_array
 from internals.machine_code.settings import use_compiled
 
 from .convolution import COMPILED, compiled_fits, forward, input_gradient, weight_gradient, work
-from .convolution_checks import spread
+from .convolution_checks import gradients_of_nothing, spread
 
 
 def convolution_backward(
@@ -36,6 +36,8 @@ def convolution_backward(
     output_mask: Sequence[bool],
 ) -> tuple[Any, Any, Any]:
     """(grad_input, grad_weight, grad_bias); None for those that `output_mask` does not ask for."""
+    if not input.shape[1]:
+        return gradients_of_nothing(input, weight, bias_sizes, output_mask)
     n = weight.dim() - 2
     how = spread(stride, n, "stride"), spread(padding, n, "padding"), spread(dilation, n, "dilation")
     dx = dw = db = None

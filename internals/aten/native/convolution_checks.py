@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from internals._generated import ops
 from internals.core.dtype import SCALAR_TYPE_NAME
 
 
@@ -26,6 +27,9 @@ def checked_arguments(
 ) -> tuple[list[int], list[int], list[int], tuple[int, ...]]:
     """Stride, padding and dilation with an entry for each dimension, and the sizes of the result.
 
+    Of an input without channels nothing is left to compute: as in PyTorch the result has no channels then either, whatever the
+    weight says.
+
     Raises RuntimeError for sizes, strides or dtypes that do not go together.
     """
     n = weight.dim() - 2
@@ -39,9 +43,22 @@ def checked_arguments(
     rows = zip(tuple(input.shape)[2:], tuple(weight.shape)[2:], stride, padding, dilation, output_padding)
     if transposed:
         sizes = [(i - 1) * s - 2 * p + d * (k - 1) + o + 1 for i, k, s, p, d, o in rows]
-        return stride, padding, dilation, (input.shape[0], weight.shape[1] * groups, *sizes)
-    sizes = [(i + 2 * p - d * (k - 1) - 1) // s + 1 for i, k, s, p, d, o in rows]
-    return stride, padding, dilation, (input.shape[0], weight.shape[0], *sizes)
+        channels = weight.shape[1] * groups
+    else:
+        sizes = [(i + 2 * p - d * (k - 1) - 1) // s + 1 for i, k, s, p, d, o in rows]
+        channels = weight.shape[0]
+    return stride, padding, dilation, (input.shape[0], channels if input.shape[1] else 0, *sizes)
+
+
+def gradients_of_nothing(
+    input: Any, weight: Any, bias_sizes: Sequence[int] | None, output_mask: Sequence[bool]
+) -> tuple[Any, Any, Any]:
+    """What `convolution_backward` gives for an input without channels."""
+    zeros = [
+        ops.new_zeros(input, sizes, None, None, None, None) if asked else None
+        for sizes, asked in zip((input.shape, weight.shape, bias_sizes), output_mask)
+    ]
+    return zeros[0], zeros[1], zeros[2]
 
 
 def spread(values: Sequence[int], n: int, name: str) -> list[int]:
@@ -104,6 +121,7 @@ def _check(
             f"{list(bias.shape)} instead"
         )
     if transposed:
+        _check_not_empty(input, w, no_outputs=not w[1])
         if n <= 3 and any(o >= max(s, d) for o, s, d in zip(output_padding, stride, dilation)):
             named = (("output_padding", output_padding, 0), ("stride", stride, 1), ("dilation", dilation, 1))
             got = " ".join(
@@ -128,6 +146,27 @@ def _check(
             f"Calculated padded input size per channel: ({' x '.join(map(str, padded))}). Kernel size: "
             f"({' x '.join(map(str, reach))}). Kernel size can't be greater than actual input size"
         )
+    _check_not_empty(input, w)
+
+
+def _check_not_empty(input: Any, weight: list[int], no_outputs: bool = False) -> None:
+    """Raises RuntimeError where there is nothing to add up, unless that is for want of a batch or of channels."""
+    plane = [1] * (4 - len(weight))  # one dimension is computed as two
+    batch, channels, *image = input.shape
+    if batch and channels and 0 in image:
+        raise RuntimeError(
+            "Only zero batch or zero channel inputs are supported, but got input shape: "
+            f"{[batch, channels, *plane, *image]}"
+        )
+    if channels and 0 in weight[2:]:
+        got = (
+            " kernel_height: {} kernel_width: {}".format(*plane, *weight[2:])
+            if len(weight) < 5
+            else f": {' x '.join(map(str, weight[2:]))} (TxHxW)"
+        )
+        raise RuntimeError(f"kernel size should be greater than zero, but got{got}")
+    if channels and no_outputs:
+        raise RuntimeError(f"non-empty weight tensor expected, but got: {weight[:2] + plane + weight[2:]}")
 
 
 def _c_name(t: Any) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from internals._generated import ops
-from internals.aten.native.convolution_checks import checked_arguments
+from internals.aten.native.convolution_checks import checked_arguments, gradients_of_nothing
 from internals.aten.native.memory_format import empty_as
 from internals.core import dtype as dt
 from internals.core.tensor_impl import TensorImpl, empty_contiguous
@@ -63,6 +63,8 @@ def convolution(
         call = (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
         return on_cpu(ops.convolution_op, *call)
     result = empty_as(input, sizes)
+    if not input.shape[1]:
+        return result
     x, y = (result, input) if transposed else (input, result)
     how = windows(x, y, weight, stride, padding, dilation, groups)
     if transposed:
@@ -90,6 +92,8 @@ def convolution_backward(
         call = (grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups)
         result: tuple[Any, Any, Any] = on_cpu(ops.convolution_backward_op, *call, output_mask)
         return result
+    if not input.shape[1]:
+        return gradients_of_nothing(input, weight, bias_sizes, output_mask)
     x, y = (grad_output, input) if transposed else (input, grad_output)
     how = windows(x, y, weight, stride, padding, dilation, groups)
     grad_input = grad_weight = grad_bias = None
