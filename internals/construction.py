@@ -20,11 +20,14 @@ from internals.aten.native.factories import check_can_pin
 from internals.core import dtype as dt
 from internals.core.device import CPU, device, resolve
 from internals.core.dtype import BY_NUMPY, dtype
+from internals.core.geometry import contiguous_geometry
 from internals.core.promotion import promote_types
-from internals.core.tensor_impl import TensorImpl, array, empty_contiguous, host_array, with_grad
+from internals.core.storage import Storage
+from internals.core.tensor_impl import TensorImpl, array, empty_contiguous, host_array, make, with_grad
 from internals.core.tracer import CONSTRUCTOR, tracer, warn_if_tracing
 from internals.dlpack import from_dlpack
 from internals.interop import borrow_array, dtype_of, from_numpy, frombuffer
+from internals.storage import TypedStorage
 
 _MAX_DIMS = 128
 _ATOMS = (bool, int, float, complex)
@@ -35,6 +38,7 @@ def tensor(
 ) -> Any:
     """A new tensor with a copy of `data`: a number, nested sequences of numbers, a numpy array or scalar, a tensor.
 
+    Of a storage it is no copy: the tensor lies on its memory, and reads it as `dtype`, as in PyTorch.
     The dtype is that of the data: bool, int64, the default dtype or its complex twin for Python numbers, numpy's own for
     arrays and scalars, promoted over all elements. Raises ValueError for ragged sequences, TypeError for what is no number,
     RuntimeError for a number that does not fit the dtype.
@@ -98,7 +102,7 @@ def asarray(
 
 
 def copy_of(data: Any, kind: dtype | None, where: device | None) -> Any:
-    """A new tensor with the values of `data`; its dtype is inferred when `kind` is None."""
+    """A new tensor with the values of `data`, or on its memory if it is a storage; its dtype is inferred when `kind` is None."""
     if isinstance(data, TensorImpl):
         return data.detach().to(device=where or data.device, dtype=kind or data.dtype, copy=True)  # type: ignore[attr-defined]
     if isinstance(data, np.ndarray):
@@ -108,6 +112,9 @@ def copy_of(data: Any, kind: dtype | None, where: device | None) -> Any:
         return t.to(device=where or CPU, dtype=kind or t.dtype, copy=True)
     if hasattr(data, "__cuda_array_interface__"):
         return copy_of(_on_gpu(data), kind, where)
+    if isinstance(data, (Storage, TypedStorage)):
+        bytes_are_integers = dt.int64 if isinstance(data, Storage) and data.nbytes() else dt.get_default_dtype()
+        return on_storage(data, kind or bytes_are_integers).to(device=where or data.device)
     if not is_sequence(data) and hasattr(data, "__dlpack__"):
         return copy_of(from_dlpack(data), kind, where)
     sizes = shape_of(data)
@@ -131,6 +138,17 @@ def copy_of(data: Any, kind: dtype | None, where: device | None) -> Any:
     if tracer.state is not None:  # recorded, so that the trace knows the tensor: it may be the result
         return t.to(where or CPU, kind)
     return t if where is None or where is CPU else t.to(where)
+
+
+def on_storage(data: Any, kind: dtype, got: str = "{}") -> Any:
+    """A vector of dtype `kind` on the memory of a storage. Raises RuntimeError for a typed one of another dtype."""
+    if isinstance(data, TypedStorage) and data.dtype is not kind:
+        names = dt.SCALAR_TYPE_NAME
+        raise RuntimeError(
+            f"Expected a Storage of type {names[kind]} or an UntypedStorage, but got {got.format(names[data.dtype])}"
+        )
+    storage = data if isinstance(data, Storage) else data.untyped()
+    return make(storage, contiguous_geometry((storage.nbytes() // kind.itemsize,), kind, storage.device))
 
 
 def shape_of(data: Any) -> list[int]:
@@ -242,7 +260,7 @@ def _kind(x: Any) -> dtype:
         raise TypeError(f"new(): invalid data type '{_full_name(x)}'")
     if isinstance(x, _ATOMS) and not isinstance(x, np.generic):
         return dt.of_number(x)
-    if isinstance(x, Sequence):  # a list where its neighbours are numbers
+    if is_sequence(x):  # a list where its neighbours are numbers
         return infer_dtype(x) if len(x) else dt.get_default_dtype()
     raise RuntimeError(f"Could not infer dtype of {_full_name(x)}")
 

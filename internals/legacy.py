@@ -22,7 +22,7 @@ from internals.core.dtype import SCALAR_TYPE_NAME, dtype
 from internals.core.geometry import contiguous_geometry
 from internals.core.size import Size
 from internals.core.storage import Storage
-from internals.core.tensor_impl import TensorImpl, empty, make
+from internals.core.tensor_impl import TensorImpl, empty
 from internals.storage import TypedStorage, storage_class
 
 _SIGNATURES = (
@@ -57,7 +57,7 @@ def construct(kind: dtype | None, args: tuple[Any, ...], kwargs: dict[str, Any],
     view of it.
     Raises TypeError for anything else.
     """
-    from internals.construction import copy_of
+    from internals.construction import copy_of, on_storage
 
     wanted = kind or dt.get_default_dtype()
     if set(kwargs) - {"device", "size", "data"}:
@@ -83,8 +83,7 @@ def construct(kind: dtype | None, args: tuple[Any, ...], kwargs: dict[str, Any],
             raise TypeError(f"expected a tensor of {kind!r} (got {first.dtype!r}); convert it with .to({kind!r})")
         return ops.alias(first)
     if isinstance(first, (Storage, TypedStorage)):
-        storage = first if isinstance(first, Storage) else first.untyped()
-        return make(storage, contiguous_geometry((storage.nbytes() // wanted.itemsize,), wanted, storage.device))
+        return on_storage(first, wanted, "type {} for argument 1 'storage'")
     if isinstance(first, np.ndarray) and first.dtype == wanted.np and where is CPU:
         from internals.interop import borrow_array
 

@@ -8,7 +8,7 @@ How the real one differs: it warns at first use that typed storages are deprecat
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -155,12 +155,13 @@ class storagetype(type):
     dtype: dtype
 
     def __call__(cls, content: Any = 0) -> TypedStorage:
-        n = content if isinstance(content, int) else len(content)
-        storage = TypedStorage(Storage.allocate(int64(n * cls.dtype.itemsize)), cls.dtype)
-        if not isinstance(content, int):
-            for i, value in enumerate(content):
-                storage[i] = value
-        return storage
+        if isinstance(content, int):
+            return TypedStorage(Storage.allocate(int64(content * cls.dtype.itemsize)), cls.dtype)
+        if not isinstance(content, Sequence):
+            raise TypeError(f"{cls.__name__}(): expected a number of elements or a sequence, not {type(content).__name__}")
+        from internals.construction import copy_of
+
+        return TypedStorage(copy_of(content, cls.dtype, None)._storage, cls.dtype)
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, TypedStorage) and instance.dtype is cls.dtype
@@ -170,8 +171,16 @@ class _untyped(type):
     def __call__(cls, content: Any = 0) -> Storage:
         if isinstance(content, int):
             return Storage.allocate(int64(content))
+        if not isinstance(content, (Sequence, Storage, TypedStorage)):
+            raise RuntimeError(f"torch.UntypedStorage(): Expected a sequence type, but got {type(content).__name__}")
+        for item in content:
+            if not isinstance(item, int):
+                raise RuntimeError(
+                    f"torch.UntypedStorage(): tried to construct a storage from a sequence ({type(content).__name__}), but one "
+                    f"of the items was of type {type(item).__name__} instead of int"
+                )
         storage = Storage.allocate(len(content))
-        np.ndarray((len(content),), np.uint8, storage.memory())[...] = content
+        np.ndarray((len(content),), np.uint8, storage.memory())[...] = [item & 255 for item in content]
         return storage
 
     def __instancecheck__(cls, instance: Any) -> bool:

@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 import internals as torch
 from internals.core.cpu_allocator import Block, caching_allocator
-from tests.support import full
+from tests.support import assert_same_outcome, full, oracle
 
 VIEWS = {
     "view": lambda t: t.view(4, 3),
@@ -101,6 +101,52 @@ def test_typed_storage_reads_and_writes_elements() -> None:
         s[6]
     assert isinstance(s, torch.FloatStorage) and not isinstance(s, torch.LongStorage)
     assert torch.is_storage(s) and torch.is_storage(s.untyped()) and not torch.is_storage(t)
+
+
+CONSTRUCTORS = [
+    "T.tensor({})", "T.tensor({}, dtype=T.float32)", "T.tensor({}, dtype=T.complex64)", "T.as_tensor({})", "T.asarray({})",
+    "T.asarray({}, dtype=T.float32)", "T.Tensor({})", "T.LongTensor({})", "T.ones(1).new_tensor({})", "T.ones(1).new({})",
+    "T.tensor({}, dtype=T.float32, requires_grad=True)", "T.empty(0, dtype=T.int64).set_({})", "T.FloatStorage({})",
+    "T.UntypedStorage({})", "T.tensor([{0}, {0}])",
+]  # fmt: skip
+STORAGES = ["t.untyped_storage()", "t.storage()", "t.long().storage()", "T.UntypedStorage(0)", "T.UntypedStorage([1] * 9)"]
+
+
+@pytest.mark.parametrize("expression", [c.format(s) for c in CONSTRUCTORS for s in STORAGES])
+def test_a_tensor_of_a_storage_reads_its_bytes(expression: str) -> None:
+    real = oracle()
+
+    def case(T: Any) -> Any:
+        result = eval(expression, {"T": T, "t": T.arange(6.0)})
+        return list(result) if T.is_storage(result) else result
+
+    assert_same_outcome(lambda: case(torch), lambda: case(real), message=False)
+
+
+def test_a_tensor_lies_on_the_storage_it_is_made_of() -> None:
+    t = torch.arange(4.0)
+    for storage in (t.untyped_storage(), t.storage()):
+        for made in (torch.tensor(storage, dtype=torch.float32), torch.as_tensor(storage, dtype=torch.float32)):
+            assert made.tolist() == [0, 1, 2, 3] and made.untyped_storage() is t.untyped_storage()
+    assert torch.tensor(t.untyped_storage()).tolist() == [1065353216 << 32, (1077936128 << 32) + 1073741824]
+    for construct in (torch.tensor, torch.LongTensor, torch.zeros(1, dtype=torch.int64).new_tensor):
+        with pytest.raises(RuntimeError, match="Expected a Storage of type (Long|Double) or an UntypedStorage, but got .*Float"):
+            construct(t.storage(), **{"dtype": torch.float64} if construct is torch.tensor else {})
+
+
+@pytest.mark.parametrize(
+    "call", ["UntypedStorage([1.5])", "UntypedStorage('ab')", "UntypedStorage(2.5)", "FloatStorage('ab')", "FloatStorage(2.5)",
+             "FloatStorage([1, 'a'])", "FloatStorage(ones(2))", "ByteStorage([300])"]
+)  # fmt: skip
+def test_what_no_storage_is_made_of(call: str) -> None:
+    with pytest.raises((TypeError, RuntimeError)) as ours:
+        eval(f"torch.{call}", {"torch": torch, "ones": torch.ones})
+    real = oracle()
+    assert_same_outcome(lambda: _raise(ours.value), lambda: eval(f"T.{call}", {"T": real, "ones": real.ones}), message=False)
+
+
+def _raise(error: Exception) -> None:
+    raise error
 
 
 def test_views_of_a_view_share_version_and_base() -> None:

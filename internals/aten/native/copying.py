@@ -19,6 +19,7 @@ import numpy as np
 from internals._generated import ops
 from internals.aten.adinplaceorview import write_uncounted
 from internals.aten.broadcasting import broadcast_shapes
+from internals.aten.dtype_checks import TYPE_META_NAME
 from internals.aten.layout import strides_for, strides_like
 from internals.aten.overlap import check_no_internal_overlap, check_no_partial_overlap
 from internals.aten.writing import resize
@@ -28,7 +29,7 @@ from internals.core.device import CPU, META, resolve
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.formats import channels_last, contiguous_format, preserve_format
 from internals.core.geometry import bytes_spanned, contiguous_strides, geometry, numel_of
-from internals.core.scalar import C_NAME, checked
+from internals.core.scalar import checked
 from internals.core.storage import Storage
 from internals.core.tensor_impl import TensorImpl, array, empty, empty_pinned
 from internals.core.warn import warn_once
@@ -370,7 +371,7 @@ def _untyped(t: TensorImpl, source: Any) -> Storage:
     kind = getattr(source, "dtype", None)
     if kind is not None and kind is not t.dtype:
         raise RuntimeError(
-            f"Expected a Storage of type {C_NAME[t.dtype.name]} or an UntypedStorage, but got type {SCALAR_TYPE_NAME[kind]} "
+            f"Expected a Storage of type {TYPE_META_NAME[t.dtype]} or an UntypedStorage, but got type {SCALAR_TYPE_NAME[kind]} "
             "for argument 1 'storage'"
         )
     return source if isinstance(source, Storage) else source.untyped()
@@ -379,5 +380,5 @@ def _untyped(t: TensorImpl, source: Any) -> Storage:
 def _check_same_dtype(t: TensorImpl, source: TensorImpl) -> None:
     if source.dtype is not t.dtype:
         raise RuntimeError(
-            f"Could not set tensor of type {C_NAME[source.dtype.name]} to a tensor of type {C_NAME[t.dtype.name]}"
+            f"Could not set tensor of type {TYPE_META_NAME[source.dtype]} to a tensor of type {TYPE_META_NAME[t.dtype]}"
         )
