@@ -1,45 +1,69 @@
-"""Modules as functions of their parameters (`torch/func`, `torch/_functorch/functional_call.py`).
+"""Modules as functions of their parameters (`torch/func`, `torch/_functorch/functional_call.py`,
+`torch/nn/utils/stateless.py`).
 
 `functional_call(module, {"weight": w}, x)` runs the module with other tensors in the place of its own: so a step of an optimizer
 can be differentiated, as MAML does, or a model averaged without a copy.
 
 How the real one differs: `grad`, `vmap`, `jvp` and their kind, which transform functions; here `internals.autograd.functional`
-has the Jacobians and Hessians.
+has the Jacobians and Hessians. It puts tensors back in the order in which it took them out, which leaves a module that is there
+under two names with tensors of the caller's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from internals import Tensor
+from internals.core.tracer import tracer
+from internals.nn import Module
+
 __all__ = ["functional_call"]
+
+_NOTHING = object()
 
 
 def functional_call(
     module: Any,
-    parameter_and_buffer_dicts: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+    parameter_and_buffer_dicts: dict[str, Any] | Sequence[dict[str, Any]],
     args: Any = None,
     kwargs: dict[str, Any] | None = None,
     *,
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """`module(*args, **kwargs)` with the named parameters and buffers replaced for the time of the call.
+    """`module(*args, **kwargs)` with the named tensors replaced for the time of the call: parameters, buffers, and attributes.
 
-    A tensor the module uses under several names is replaced under all of them if `tie_weights`. Raises RuntimeError for names
-    the module does not have if `strict`, ValueError for a name in two dicts.
+    A tensor the module has under several names is replaced under all of them if `tie_weights`. What `forward` assigns to one of
+    the names is in the dict afterwards, if there is one dict, and never in the module. Raises RuntimeError for missing and
+    unexpected names if `strict`, and for compiled modules; ValueError for a name in two dicts, and for several values of one
+    tensor if `tie_weights`; AttributeError and TypeError for paths that lead to no module, and for what is no tensor.
     """
-    dicts = parameter_and_buffer_dicts
-    given: dict[str, Any] = {}
-    for d in [dicts] if isinstance(dicts, Mapping) else dicts:
-        repeated = [name for name in d if name in given]
-        if repeated:
-            raise ValueError(f"{repeated} appeared in multiple dictionaries; behavior of functional call is ambiguous")
-        given |= d
+    given = _one_dict(parameter_and_buffer_dicts)
+    if tracer.state is not None or hasattr(module, "_jit_type"):  # a graph knows its tensors by itself
+        raise RuntimeError("The stateless API can't be used with Jitted modules")
     args = () if args is None else args if isinstance(args, tuple) else (args,)
     with _replaced(module, given, tie_weights, strict):
         return module(*args, **(kwargs or {}))
+
+
+def _one_dict(dicts: Any) -> dict[str, Any]:
+    if isinstance(dicts, dict):
+        return dicts
+    if not isinstance(dicts, Sequence):
+        raise ValueError(
+            f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got {type(dicts)}"
+        )
+    if not all(isinstance(d, dict) for d in dicts):
+        raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
+    names = [name for d in dicts for name in d]
+    repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if repeated:
+        raise ValueError(
+            f"{repeated} appeared in multiple dictionaries; behavior of functional call is ambiguous"
+        )
+    return {name: t for d in dicts for name, t in d.items()}
 
 
 @contextmanager
@@ -48,26 +72,79 @@ def _replaced(module: Any, given: dict[str, Any], tie_weights: bool, strict: boo
         **dict(module.named_parameters(remove_duplicate=False)),
         **dict(module.named_buffers(remove_duplicate=False)),
     }
+    wanted = _with_tied_names(own, given) if tie_weights else given
     if strict:
-        _check_names(module, sorted(own.keys() - given.keys()), sorted(given.keys() - own.keys()))
-    if tie_weights:
-        by_tensor = {id(own[name]): t for name, t in given.items() if name in own}
-        given = {name: by_tensor[id(t)] for name, t in own.items() if id(t) in by_tensor} | given
-    before = []
+        _check_names(module, sorted(own.keys() - wanted.keys()), sorted(wanted.keys() - own.keys()))
+    before: dict[str, Any] = {}
     try:
-        for name, t in given.items():
-            path, _, last = name.rpartition(".")
-            place = module.get_submodule(path)
-            home = place._buffers if last in place._buffers else place._parameters
-            before.append((home, last, home.get(last, _NOTHING)))
-            home[last] = t
+        for name, t in wanted.items():
+            before[name] = _swap(module, name, t)
         yield
     finally:
-        for home, last, t in reversed(before):
-            if t is _NOTHING:
-                del home[last]
-            else:
-                home[last] = t
+        after = {name: _get(module, name) for name in given if name in before}
+        given.update({name: t for name, t in after.items() if t is not _NOTHING})
+        for name, t in reversed(before.items()):
+            _swap(module, name, t)
+
+
+def _with_tied_names(own: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """`given`, and the other names of the tensors that it names."""
+    names_of: dict[int, list[str]] = {}
+    for name, t in own.items():
+        names_of.setdefault(id(t), []).append(name)
+    wanted = dict(given)
+    for names in names_of.values():
+        values = [given[name] for name in names if name in given]
+        if any(v is not values[0] for v in values):
+            raise ValueError(
+                f"functional_call got multiple values for keys {sorted(names)}, which are tied. "
+                "Consider using tie_weights=False"
+            )
+        if values:
+            wanted |= dict.fromkeys(names, values[0])
+    return wanted
+
+
+def _swap(module: Any, path: str, value: Any) -> Any:
+    """Put `value` (or `_NOTHING`) at `path`; returns what was there."""
+    place, name = _place(module, path)
+    if value is not _NOTHING:
+        _check_tensor(value, str(value))
+    if not name:
+        raise KeyError('tensor name can\'t be empty string ""')
+    before = getattr(place, name, _NOTHING)
+    if before is not _NOTHING:
+        _check_tensor(before, f"attribute `{name}`: {before}")
+    registered = next((d for d in (place._parameters, place._buffers) if name in d), None)
+    if value is not _NOTHING:
+        setattr(place, name, value) if registered is None else registered.update({name: value})
+    elif before is not _NOTHING:
+        delattr(place, name)
+    return before
+
+
+def _get(module: Any, path: str) -> Any:
+    place, name = _place(module, path)
+    return getattr(place, name, _NOTHING)
+
+
+def _place(module: Any, path: str) -> tuple[Any, str]:
+    """The module that has the last name of `path`, and that name."""
+    *steps, name = path.split(".")
+    for i, step in enumerate(steps):
+        if not hasattr(module, step):
+            raise AttributeError(f"{module._get_name()} has no attribute `{step}`")
+        module = getattr(module, step)
+        if not isinstance(module, Module):
+            raise TypeError(
+                f"submodule `{'.'.join(steps[: i + 1])}`: {module} is not an instance of internals.nn.Module"
+            )
+    return module, name
+
+
+def _check_tensor(value: Any, what: str) -> None:
+    if not (value is None or isinstance(value, Tensor)):
+        raise TypeError(f"{what} is not an instance of internals.Tensor")
 
 
 def _check_names(module: Any, missing: list[str], unexpected: list[str]) -> None:
@@ -78,6 +155,3 @@ def _check_names(module: Any, missing: list[str], unexpected: list[str]) -> None
     ]
     if lines:
         raise RuntimeError("\n\t".join([f"Error(s) in reparametrizing for {type(module).__name__}:", *lines]))
-
-
-_NOTHING = object()
