@@ -83,6 +83,43 @@ def test_beside_numpy() -> None:
     assert z.vdot(z * 1j).item() == pytest.approx(np.vdot(values, values * 1j))
 
 
+PARTS = [0.0, -0.0, 1.0, -0.5, -256.0, np.inf, -np.inf, np.nan]
+SPECIAL = np.array([complex(a, b) for a in PARTS for b in PARTS])
+PAIRS = np.array(np.meshgrid(SPECIAL, SPECIAL)).reshape(2, -1)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize(
+    "name",
+    ["sgn", "abs", "angle", "reciprocal", "exp",
+     "expm1", "log", "log2", "log10", "sqrt", "rsqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh",
+     "asin", "acos", "atan", "asinh", "acosh", "atanh", "isfinite", "isnan", "isinf", "nan_to_num", "sigmoid",
+     "logaddexp", "logcumsumexp", "logsumexp", -2, -1, -0.5, 0.5, 2, 3],
+)  # fmt: skip
+def test_infinities_nans_and_zeros(name: Any, dtype: str) -> None:
+    def case(T: Any, x: Any) -> Any:
+        if not isinstance(name, str):
+            return T.view_as_real(x.of(SPECIAL, dtype) ** name)
+        if name == "logaddexp":
+            return T.view_as_real(T.logaddexp(*x.of(PAIRS, dtype)))
+        if name.startswith("log") and name.endswith("sumexp"):
+            return T.view_as_real(getattr(T, name)(x.of(PAIRS, dtype), 0))
+        result = getattr(T, name)(x.of(SPECIAL, dtype))
+        return T.view_as_real(result) if result.is_complex() else result
+
+    check(case, atol=1e-6)
+
+
+def test_logarithms_of_sums_where_a_real_part_is_infinite() -> None:
+    inf, nan = float("inf"), float("nan")
+    t = internals.tensor([complex(-inf, 2), 1j, complex(inf, 1), complex(inf, nan), 1j], dtype=internals.complex128)
+    sums = to_numpy(t.logcumsumexp(0))
+    assert sums[0] == -inf and sums[1] == 1j and sums[2].real == inf
+    assert np.isnan(sums[3:].real).all() and np.isnan(sums[3:].imag).all()
+    assert internals.logaddexp(t[0], t[0]).item() == complex(-inf, 2)
+    assert str(internals.tensor([complex(inf, 0)]).sgn()) == "tensor([nan+0.j])"
+
+
 def test_a_conjugate_is_computed_not_put_off() -> None:
     z = internals.tensor([1 + 2j])
     c = z.conj()

@@ -206,7 +206,8 @@ def _point(distance: Any, direction: Any, out: Any) -> None:
 
 def _unit(a: Any, out: Any) -> None:
     length = np.abs(a)
-    np.copyto(out, np.where(length == 0, 0, a / length))
+    for whole, part in ((out.real, a.real), (out.imag, a.imag)):  # dividing the number would mix infinities into NaNs
+        np.copyto(whole, np.where(length == 0, 0, part / length))
 
 
 def _direction(a: Any, out: Any) -> None:

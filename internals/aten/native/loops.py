@@ -56,10 +56,15 @@ def sigmoid(a: Any, out: Any) -> None:
     np.reciprocal(out, out=out)
 
 
+def complex_reciprocal(a: Any, out: Any) -> None:
+    """1 / a by a division, which is infinite at 0; numpy's `reciprocal` is NaN there."""
+    np.divide(1, a, out=out)
+
+
 @in_single
 def rsqrt(a: Any, out: Any) -> None:
     np.sqrt(a, out=out)
-    np.reciprocal(out, out=out)
+    np.divide(1, out, out=out)
 
 
 def exp2(a: Any, out: Any) -> None:
@@ -179,11 +184,11 @@ def cube(a: Any, out: Any) -> None:
 
 
 def inverse_square(a: Any, out: Any) -> None:
-    np.reciprocal(a * a, out=out)
+    np.divide(1, a * a, out=out)
 
 
 def inverse_root(a: Any, out: Any) -> None:
-    np.reciprocal(np.sqrt(a), out=out)
+    np.divide(1, np.sqrt(a), out=out)
 
 
 @in_single

@@ -189,8 +189,8 @@ def _pow_number(self: Any, exponent: Any, out: Any) -> Any:
         return it.run(loops.copy)
     if common.category <= INTEGRAL:
         return it.run(partial(loops.integer_power, exponent=checked(exponent, common)))
-    if exponent in _POWERS and (common.category == FLOATING or exponent in (2, 3)):
-        loop = _POWERS[exponent]
+    if exponent in _POWERS:
+        loop = loops.complex_reciprocal if exponent == -1 and common.is_complex else _POWERS[exponent]
         return it.run(loop if common is not dt.float16 else loops.in_single(loop))
     return it.run(partial(loops.power, exponent=number(exponent, common)))
 

@@ -105,7 +105,7 @@ def rsqrt(self: Any, out: Any = None) -> Any:
 
 def reciprocal(self: Any, out: Any = None) -> Any:
     """1 / self."""
-    return unary(np.reciprocal, self, out)
+    return unary(loops.complex_reciprocal if self.is_complex() else np.reciprocal, self, out)
 
 
 def sin(self: Any, out: Any = None) -> Any:

@@ -24,6 +24,7 @@ from internals.core.tensor_impl import array
 from internals.machine_code.settings import settings, use_compiled
 
 from .reduction_tools import cast
+from .special.logarithms import complex_logaddexp
 
 _WIDER = {dt.float16: np.float32, dt.float32: np.float64, dt.complex64: np.complex128}
 
@@ -90,13 +91,12 @@ def _scan(kernel: str, loop: Any, self: Any, dim: int, dtype: dtype | None, out:
 
 
 def _log_sums_of_complex(a: Any, dim: int) -> Any:
-    """Element by element: of two logarithms the one with the larger real part is taken out of the sum."""
     rows = np.moveaxis(a, dim, 0)
     sums = np.empty_like(rows)
-    so_far = sums[0] = rows[0]
-    for i, x in enumerate(rows[1:], 1):
-        larger, smaller = np.where(x.real > so_far.real, (x, so_far), (so_far, x))
-        so_far = sums[i] = np.where(np.isneginf(larger.real), larger, larger + np.log1p(np.exp(smaller - larger)))
+    so_far: Any = -np.inf + 0j
+    for i, x in enumerate(rows):
+        complex_logaddexp(x, so_far, sums[i, ...])
+        so_far = sums[i]
     return np.moveaxis(sums, 0, dim)
 
 

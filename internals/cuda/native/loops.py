@@ -57,6 +57,7 @@ ANY = {
     np.square:                      f.square,
     loops.cube:                     f.cube,
     np.reciprocal:                  f.reciprocal,
+    loops.complex_reciprocal:       f.reciprocal,
     loops.inverse_square:           f.inverse_square,
     loops.inverse_root:             f.rsqrt,
     # Comparisons, logic

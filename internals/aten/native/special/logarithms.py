@@ -55,10 +55,21 @@ def logit(self: Any, eps: float | None = None, out: Any = None) -> Any:
 
 
 def complex_logaddexp(a: Any, b: Any, out: Any) -> None:
-    """high + log(1 + exp(low - high)), where `high` has the larger real part: nothing overflows."""
+    """high + log(1 + exp(low - high)), where `high` has the larger real part: nothing overflows.
+
+    Where both real parts are infinite that says nothing: of two zeros' logarithms one is taken, and infinities are added up as
+    they are. NaN in any part makes all of it NaN.
+    """
     swap = a.real < b.real
     low, high = np.where(swap, a, b), np.where(swap, b, a)
-    out[...] = np.where(low == high, high + np.log(2), high + np.log1p(np.exp(low - high)))
+    infinite = np.isinf(low.real) & (low.real == high.real)
+    special_values = [
+        (np.isnan(a) | np.isnan(b), complex("nan+nanj")),
+        (infinite & (low.real < 0), low),
+        (infinite, np.log(np.exp(low) + np.exp(high))),
+    ]
+    conditions, values = zip(*special_values)
+    out[...] = np.select(conditions, values, high + np.log1p(np.exp(low - high)))
 
 
 @in_single
