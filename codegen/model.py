@@ -5,6 +5,8 @@
     structured  the kernel takes `out=`: in-place and out= variants write straight through it.
     autogen     the in-place and out= twins that codegen derives from this line; of a view also the twin that copies,
                 `select_copy.int`, and that one's out= twin.
+    no_overlap  arguments that must share no memory with what a twin writes; with no_partial_overlap they may be the very same
+                elements. Kernels that give TensorIterator a loop need neither: it asks for all operands.
     exact_out   the out= twin refuses a tensor of another dtype, even of a wider one.
     same_as     another operator's name, instead of a kernel: `arccos` is `acos`, and its twins are the twins of that.
     python_module   where Python finds the function instead: nn, linalg, fft, special.
@@ -21,6 +23,7 @@ How the real one differs: there is one file, of 16,000 lines; an alias is a line
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -32,14 +35,16 @@ from internals.core.dispatch_key import DispatchKey
 from internals.core.schema import Argument, FunctionSchema, Return, Type, parse_schema
 
 FOLDER = Path(__file__).parent.parent / "internals" / "aten" / "native_functions"
-KNOWN = {"func", "variants", "structured", "exact_out", "autogen", "dispatch", "python_module", "same_as"}
+CHECKS = ("no_overlap", "no_partial_overlap")
+KNOWN = {"func", "variants", "structured", *CHECKS, "exact_out", "autogen", "dispatch", "python_module", "same_as"}
 NAMESPACES = ("linalg", "fft", "special")  # modules of functions whose names begin with the module's
 PYTHON_KEYWORDS = {"from", "lambda", "in", "is"}
 
 
 @dataclass(frozen=True)
 class NativeFunction:
-    """One overload. `kernels` maps a dispatch key to "module.function"; `base` is the functional op a twin came from."""
+    """One overload. `kernels` maps a dispatch key to "module.function"; `base` is the functional op a twin came from;
+    `checks` are the arguments that `no_overlap` and `no_partial_overlap` name."""
 
     schema: FunctionSchema
     variants: tuple[str, ...]
@@ -49,6 +54,7 @@ class NativeFunction:
     python_module: str = ""
     base: NativeFunction | None = field(default=None, repr=False)
     same_as: str = ""
+    checks: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def identifier(self) -> str:
@@ -99,6 +105,7 @@ def load(path: Path = FOLDER) -> list[NativeFunction]:
             bool(entry.get("exact_out")),
             entry.get("python_module", ""),
             same_as=entry.get("same_as", ""),
+            checks={key: tuple(a.strip() for a in entry[key].split(",")) for key in CHECKS if key in entry},
         )
         functions.append(function)
         copies: dict[str, NativeFunction] = {}
@@ -139,6 +146,10 @@ def _check_words(entry: dict[str, Any]) -> None:
         for word in words:
             if word not in known[key]:
                 raise ValueError(f"{entry['func']}: {key}: there is no {word!r}; known are {', '.join(filter(None, known[key]))}")
+    for key in CHECKS:
+        for argument in filter(None, (a.strip() for a in entry.get(key, "").split(","))):
+            if not re.search(rf"Tensor\S* {argument}\b", entry["func"]):
+                raise ValueError(f"{entry['func']}: {key}: there is no tensor {argument!r}")
     name = entry["func"].partition("(")[0].partition(".")[0]
     for twin in filter(None, (n.strip() for n in entry.get("autogen", "").split(","))):
         base, _, overload = twin.partition(".")

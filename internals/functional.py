@@ -133,8 +133,15 @@ def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Any, ...]:
 
 
 def nonzero(input: Any, *, out: Any = None, as_tuple: bool = False) -> Any:
-    """Positions of the elements that are not zero: shape (count, ndim), or with `as_tuple` one index tensor a dimension."""
+    """Positions of the elements that are not zero: shape (count, ndim), or with `as_tuple` one index tensor a dimension.
+
+    Raises RuntimeError for `as_tuple` together with `out`.
+    """
+    if out is not None and not isinstance(out, TensorImpl):
+        raise TypeError(f"nonzero(): argument 'out' must be Tensor, not {type(out).__name__}")
     if as_tuple:
+        if out is not None:
+            raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
         return tuple(ops.nonzero_numpy(input))
     return ops.nonzero(input) if out is None else ops.nonzero_out(input, out)
 

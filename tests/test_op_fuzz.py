@@ -110,7 +110,6 @@ KNOWN: list[tuple[str, Condition, str]] = [
     ("linspace|bernoulli", not_floating, "dtypes that PyTorch takes in corner cases only: one step, out="),
     ("native_dropout", empty, "PyTorch's mask of nothing has the dtype of the input"),
     ("full", lambda v: v["fill_value"] == -1.5, "PyTorch refuses negative fractions for uint8"),
-    ("arange|range", lambda v: "out" in v and v["out"].values.size > 0, "PyTorch keeps the shape of an `out` as large"),
     ("view", lambda v: "dtype" in v and empty(v), "PyTorch's strides of some tensors without elements are 0"),
     ("logsumexp", lambda v: v["dim"] == [], "an empty `dim` means all dimensions here; in PyTorch it fails"),
     (".*", lambda v: half(v) and some(lambda t: t.values.dtype.kind == "c")(v), "complex32 does not exist here"),

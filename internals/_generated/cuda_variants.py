@@ -5,6 +5,7 @@ The kernels of in-place and out= twins. A structured kernel writes through `out`
 
 # ruff: noqa
 from internals._generated import ops
+from internals.aten.overlap import check_no_overlap, check_no_partial_overlap
 from internals.aten.writing import become_view, copy_inplace, fill_out
 from internals.aten.writing import write_exact_out, write_exact_outs, write_inplace, write_out, write_outs
 from internals.cuda.native import compaction
@@ -27,54 +28,78 @@ from internals.cuda.native import upsampling
 from internals.cuda.native import windows
 
 def index_Tensor_out(self, indices, out):
+    check_no_overlap(out, self, *indices)
     return indexing.index(self, indices, out=out)
 
 def gather_out(self, dim, index, sparse_grad, out):
+    check_no_overlap(out, self)
+    check_no_partial_overlap(out, index)
     return scatter_gather.gather(self, dim, index, sparse_grad, out=out)
 
 def scatter__src(self, dim, index, src):
+    check_no_overlap(self, index, src)
     return scatter_gather.scatter_src(self, dim, index, src, out=self)
 
 def scatter_src_out(self, dim, index, src, out):
+    check_no_overlap(out, index, src)
+    check_no_partial_overlap(out, self)
     return scatter_gather.scatter_src(self, dim, index, src, out=out)
 
 def scatter__value(self, dim, index, value):
+    check_no_overlap(self, index)
     return scatter_gather.scatter_value(self, dim, index, value, out=self)
 
 def scatter_value_out(self, dim, index, value, out):
+    check_no_overlap(out, index)
+    check_no_partial_overlap(out, self)
     return scatter_gather.scatter_value(self, dim, index, value, out=out)
 
 def scatter__reduce(self, dim, index, src, reduce):
+    check_no_overlap(self, index, src)
     return scatter_gather.scatter_reduce(self, dim, index, src, reduce, out=self)
 
 def scatter_reduce_out(self, dim, index, src, reduce, out):
+    check_no_overlap(out, index, src)
+    check_no_partial_overlap(out, self)
     return scatter_gather.scatter_reduce(self, dim, index, src, reduce, out=out)
 
 def scatter__value_reduce(self, dim, index, value, reduce):
+    check_no_overlap(self, index)
     return scatter_gather.scatter_value_reduce(self, dim, index, value, reduce, out=self)
 
 def scatter_value_reduce_out(self, dim, index, value, reduce, out):
+    check_no_overlap(out, index)
+    check_no_partial_overlap(out, self)
     return scatter_gather.scatter_value_reduce(self, dim, index, value, reduce, out=out)
 
 def scatter_add_(self, dim, index, src):
+    check_no_overlap(self, index, src)
     return scatter_gather.scatter_add(self, dim, index, src, out=self)
 
 def scatter_add_out(self, dim, index, src, out):
+    check_no_overlap(out, index, src)
+    check_no_partial_overlap(out, self)
     return scatter_gather.scatter_add(self, dim, index, src, out=out)
 
 def index_select_out(self, dim, index, out):
+    check_no_overlap(out, self, index)
     return scatter_gather.index_select(self, dim, index, out=out)
 
 def index_add_(self, dim, index, source, alpha):
+    check_no_overlap(self, index, source)
     return scatter_gather.index_add(self, dim, index, source, alpha, out=self)
 
 def index_add_out(self, dim, index, source, alpha, out):
+    check_no_overlap(out, index, source)
+    check_no_partial_overlap(out, self)
     return scatter_gather.index_add(self, dim, index, source, alpha, out=out)
 
 def masked_select_out(self, mask, out):
+    check_no_overlap(out, self, mask)
     return compaction.masked_select(self, mask, out=out)
 
 def nonzero_out(self, out):
+    check_no_overlap(out, self)
     return compaction.nonzero(self, out=out)
 
 def cat_out(tensors, dim, out):
@@ -108,24 +133,28 @@ def addmm_(self, mat1, mat2, beta, alpha):
     return linear_algebra.addmm(self, mat1, mat2, beta, alpha, out=self)
 
 def addmm_out(self, mat1, mat2, beta, alpha, out):
+    check_no_partial_overlap(out, self)
     return linear_algebra.addmm(self, mat1, mat2, beta, alpha, out=out)
 
 def addmv_(self, mat, vec, beta, alpha):
     return linear_algebra.addmv(self, mat, vec, beta, alpha, out=self)
 
 def addmv_out(self, mat, vec, beta, alpha, out):
+    check_no_partial_overlap(out, self)
     return linear_algebra.addmv(self, mat, vec, beta, alpha, out=out)
 
 def addbmm_(self, batch1, batch2, beta, alpha):
     return linear_algebra.addbmm(self, batch1, batch2, beta, alpha, out=self)
 
 def addbmm_out(self, batch1, batch2, beta, alpha, out):
+    check_no_partial_overlap(out, self)
     return linear_algebra.addbmm(self, batch1, batch2, beta, alpha, out=out)
 
 def baddbmm_(self, batch1, batch2, beta, alpha):
     return linear_algebra.baddbmm(self, batch1, batch2, beta, alpha, out=self)
 
 def baddbmm_out(self, batch1, batch2, beta, alpha, out):
+    check_no_partial_overlap(out, self)
     return linear_algebra.baddbmm(self, batch1, batch2, beta, alpha, out=out)
 
 def _softmax_out(self, dim, half_to_float, out):
@@ -156,12 +185,18 @@ def col2im_out(self, output_size, kernel_size, dilation, padding, stride, out):
     return write_exact_out(out, windows.col2im(self, output_size, kernel_size, dilation, padding, stride))
 
 def sort_values(self, dim, descending, values, indices):
+    check_no_partial_overlap(values, self)
+    check_no_partial_overlap(indices, self)
     return sorting.sort(self, dim, descending, out=(values, indices))
 
 def sort_values_stable(self, stable, dim, descending, values, indices):
+    check_no_partial_overlap(values, self)
+    check_no_partial_overlap(indices, self)
     return sorting.sort_stable(self, stable, dim, descending, out=(values, indices))
 
 def topk_values(self, k, dim, largest, sorted, values, indices):
+    check_no_partial_overlap(values, self)
+    check_no_partial_overlap(indices, self)
     return sorting.topk(self, k, dim, largest, sorted, out=(values, indices))
 
 def randperm_out(n, dtype, layout, device, pin_memory, out):
@@ -204,12 +239,16 @@ def amin_out(self, dim, keepdim, out):
     return extrema.amin(self, dim, keepdim, out=out)
 
 def max_dim_out(self, dim, keepdim, values, indices):
+    check_no_partial_overlap(values, self)
+    check_no_partial_overlap(indices, self)
     return extrema.max_dim(self, dim, keepdim, out=(values, indices))
 
 def max_unary_out(self, out):
     return write_out(out, extrema.max(self))
 
 def min_dim_out(self, dim, keepdim, values, indices):
+    check_no_partial_overlap(values, self)
+    check_no_partial_overlap(indices, self)
     return extrema.min_dim(self, dim, keepdim, out=(values, indices))
 
 def min_unary_out(self, out):
@@ -255,10 +294,12 @@ def cumsum_(self, dim, dtype):
     return scans.cumsum(self, dim, dtype, out=self)
 
 def cumsum_out(self, dim, dtype, out):
+    check_no_partial_overlap(out, self)
     return scans.cumsum(self, dim, dtype, out=out)
 
 def cumprod_(self, dim, dtype):
     return scans.cumprod(self, dim, dtype, out=self)
 
 def cumprod_out(self, dim, dtype, out):
+    check_no_partial_overlap(out, self)
     return scans.cumprod(self, dim, dtype, out=out)

@@ -5,6 +5,7 @@ The kernels of in-place and out= twins. A structured kernel writes through `out`
 
 # ruff: noqa
 from internals._generated import ops
+from internals.aten.overlap import check_no_overlap, check_no_partial_overlap
 from internals.aten.writing import become_view, copy_inplace, fill_out
 from internals.aten.writing import write_exact_out, write_exact_outs, write_inplace, write_out, write_outs
 from internals.aten.native import activations
@@ -149,10 +150,10 @@ def eye_m_out(n, m, dtype, layout, device, pin_memory, out):
     return fill_out(out, factories.eye_m(n, m, dtype or out.dtype, layout, device, pin_memory))
 
 def arange_out(end, dtype, layout, device, pin_memory, out):
-    return fill_out(out, factories.arange(end, dtype or out.dtype, layout, device, pin_memory))
+    return factories.arange(end, dtype, layout, device, pin_memory, out=out)
 
 def arange_start_out(start, end, step, dtype, layout, device, pin_memory, out):
-    return fill_out(out, factories.arange_start_step(start, end, step, dtype or out.dtype, layout, device, pin_memory))
+    return factories.arange_start_step(start, end, step, dtype, layout, device, pin_memory, out=out)
 
 def linspace_out(start, end, steps, dtype, layout, device, pin_memory, out):
     return factories.linspace(start, end, steps, dtype, layout, device, pin_memory, out=out)
@@ -179,7 +180,7 @@ def logspace_Scalar_Tensor_out(start, end, steps, base, dtype, layout, device, p
     return ranges.logspace_of_tensors(start, end, steps, base, dtype, layout, device, pin_memory, out=out)
 
 def range_out(start, end, step, dtype, layout, device, pin_memory, out):
-    return fill_out(out, ranges.range_step(start, end, step, dtype or out.dtype, layout, device, pin_memory))
+    return ranges.range_step(start, end, step, dtype, layout, device, pin_memory, out=out)
 
 def _fft_r2c_out(self, dim, normalization, onesided, out):
     return write_out(out, fft_leaves._fft_r2c(self, dim, normalization, onesided))
@@ -191,63 +192,88 @@ def _fft_c2c_out(self, dim, normalization, forward, out):
     return write_out(out, fft_leaves._fft_c2c(self, dim, normalization, forward))
 
 def fft_fftfreq_out(n, d, dtype, layout, device, pin_memory, out):
-    return fill_out(out, fft_frequencies.fft_fftfreq(n, d, dtype or out.dtype, layout, device, pin_memory))
+    return fft_frequencies.fft_fftfreq(n, d, dtype, layout, device, pin_memory, out=out)
 
 def fft_rfftfreq_out(n, d, dtype, layout, device, pin_memory, out):
-    return fill_out(out, fft_frequencies.fft_rfftfreq(n, d, dtype or out.dtype, layout, device, pin_memory))
+    return fft_frequencies.fft_rfftfreq(n, d, dtype, layout, device, pin_memory, out=out)
 
 def index_Tensor_out(self, indices, out):
+    check_no_overlap(out, self, *indices)
     return indexing.index(self, indices, out=out)
 
 def gather_out(self, dim, index, sparse_grad, out):
+    check_no_overlap(out, self)
+    check_no_partial_overlap(out, index)
     return scatter_gather.gather(self, dim, index, sparse_grad, out=out)
 
 def scatter__src(self, dim, index, src):
+    check_no_overlap(self, index, src)
     return scatter_gather.scatter_src(self, dim, index, src, out=self)
 
 def scatter_src_out(self, dim, index, src, out):
+    check_no_overlap(out, index, src)
+    check_no_partial_overlap(out, self)
     return scatter_gather.scatter_src(self, dim, index, src, out=out)
 
 def scatter__value(self, dim, index, value):
+    check_no_overlap(self, index)
     return scatter_gather.scatter_value(self, dim, index, value, out=self)
 
 def scatter_value_out(self, dim, index, value, out):
+    check_no_overlap(out, index)
+    check_no_partial_overlap(out, self)
     return scatter_gather.scatter_value(self, dim, index, value, out=out)
 
 def scatter__reduce(self, dim, index, src, reduce):
+    check_no_overlap(self, index, src)
     return scatter_gather.scatter_reduce(self, dim, index, src, reduce, out=self)
 
 def scatter_reduce_out(self, dim, index, src, reduce, out):
+    check_no_overlap(out, index, src)
+    check_no_partial_overlap(out, self)
     return scatter_gather.scatter_reduce(self, dim, index, src, reduce, out=out)
 
 def scatter__value_reduce(self, dim, index, value, reduce):
+    check_no_overlap(self, index)
     return scatter_gather.scatter_value_reduce(self, dim, index, value, reduce, out=self)
 
 def scatter_value_reduce_out(self, dim, index, value, reduce, out):
+    check_no_overlap(out, index)
+    check_no_partial_overlap(out, self)
     return scatter_gather.scatter_value_reduce(self, dim, index, value, reduce, out=out)
 
 def scatter_add_(self, dim, index, src):
+    check_no_overlap(self, index, src)
     return scatter_gather.scatter_add(self, dim, index, src, out=self)
 
 def scatter_add_out(self, dim, index, src, out):
+    check_no_overlap(out, index, src)
+    check_no_partial_overlap(out, self)
     return scatter_gather.scatter_add(self, dim, index, src, out=out)
 
 def index_select_out(self, dim, index, out):
+    check_no_overlap(out, self, index)
     return scatter_gather.index_select(self, dim, index, out=out)
 
 def index_add_(self, dim, index, source, alpha):
+    check_no_overlap(self, index, source)
     return scatter_gather.index_add(self, dim, index, source, alpha, out=self)
 
 def index_add_out(self, dim, index, source, alpha, out):
+    check_no_overlap(out, index, source)
+    check_no_partial_overlap(out, self)
     return scatter_gather.index_add(self, dim, index, source, alpha, out=out)
 
 def masked_select_out(self, mask, out):
+    check_no_overlap(out, self, mask)
     return indexing.masked_select(self, mask, out=out)
 
 def nonzero_out(self, out):
+    check_no_overlap(out, self)
     return indexing.nonzero(self, out=out)
 
 def nonzero_static_out(self, size, fill_value, out):
+    check_no_overlap(out, self)
     return indexing.nonzero_static(self, size, fill_value, out=out)
 
 def cat_out(tensors, dim, out):
@@ -290,12 +316,19 @@ def nuclear_norm_dim_out(self, dim, keepdim, out):
     return write_exact_out(out, ops.nuclear_norm_dim(self, dim, keepdim))
 
 def _linalg_det_result(A, result, LU, pivots):
+    check_no_partial_overlap(result, A)
+    check_no_partial_overlap(LU, A)
+    check_no_partial_overlap(pivots, A)
     return write_exact_outs((result, LU, pivots), linalg_determinants._linalg_det(A))
 
 def linalg_det_out(A, out):
     return write_exact_out(out, ops.linalg_det(A))
 
 def _linalg_slogdet_sign(A, sign, logabsdet, LU, pivots):
+    check_no_partial_overlap(sign, A)
+    check_no_partial_overlap(logabsdet, A)
+    check_no_partial_overlap(LU, A)
+    check_no_partial_overlap(pivots, A)
     return write_exact_outs((sign, logabsdet, LU, pivots), linalg_determinants._linalg_slogdet(A))
 
 def linalg_slogdet_out(A, sign, logabsdet):
@@ -314,21 +347,31 @@ def linalg_tensorinv_out(self, ind, out):
     return write_out(out, ops.linalg_tensorinv(self, ind))
 
 def _linalg_solve_ex_result(A, B, left, check_errors, result, LU, pivots, info):
+    check_no_partial_overlap(result, A, B)
+    check_no_partial_overlap(LU, A, B)
+    check_no_partial_overlap(pivots, A, B)
+    check_no_partial_overlap(info, A, B)
     return write_exact_outs((result, LU, pivots, info), linalg_solving._linalg_solve_ex(A, B, left, check_errors))
 
 def linalg_solve_ex_out(A, B, left, check_errors, result, info):
+    check_no_partial_overlap(result, B)
+    check_no_partial_overlap(info, B)
     return write_exact_outs((result, info), ops.linalg_solve_ex(A, B, left, check_errors))
 
 def linalg_solve_out(A, B, left, out):
+    check_no_partial_overlap(out, B)
     return write_exact_out(out, ops.linalg_solve(A, B, left))
 
 def linalg_tensorsolve_out(self, other, dims, out):
     return write_out(out, ops.linalg_tensorsolve(self, other, dims))
 
 def linalg_solve_triangular_out(self, B, upper, left, unitriangular, out):
+    check_no_partial_overlap(out, B)
     return write_exact_out(out, linalg_triangular.linalg_solve_triangular(self, B, upper, left, unitriangular))
 
 def triangular_solve_X(self, A, upper, transpose, unitriangular, solution, cloned_coefficient):
+    check_no_partial_overlap(solution, self, A)
+    check_no_partial_overlap(cloned_coefficient, self, A)
     return write_exact_outs((solution, cloned_coefficient), linalg_triangular.triangular_solve(self, A, upper, transpose, unitriangular))
 
 def linalg_matrix_power_out(self, n, out):
@@ -356,15 +399,21 @@ def linalg_qr_out(A, mode, Q, R):
     return write_exact_outs((Q, R), linalg_qr.linalg_qr(A, mode))
 
 def qr_Q(self, some, Q, R):
+    check_no_partial_overlap(Q, self)
+    check_no_partial_overlap(R, self)
     return write_exact_outs((Q, R), ops.qr(self, some))
 
 def geqrf_a(self, a, tau):
+    check_no_partial_overlap(a, self)
+    check_no_partial_overlap(tau, self)
     return write_outs((a, tau), linalg_qr.geqrf(self))
 
 def linalg_householder_product_out(input, tau, out):
+    check_no_partial_overlap(out, input)
     return write_out(out, linalg_reflections.linalg_householder_product(input, tau))
 
 def ormqr_out(self, input2, input3, left, transpose, out):
+    check_no_partial_overlap(out, input3)
     return write_exact_out(out, linalg_reflections.ormqr(self, input2, input3, left, transpose))
 
 def _linalg_svd_U(A, full_matrices, compute_uv, driver, U, S, Vh):
@@ -395,9 +444,14 @@ def linalg_eigvals_out(self, out):
     return write_out(out, ops.linalg_eigvals(self))
 
 def linalg_lu_factor_ex_out(A, pivot, check_errors, LU, pivots, info):
+    check_no_partial_overlap(LU, A)
+    check_no_partial_overlap(pivots, A)
+    check_no_partial_overlap(info, A)
     return write_exact_outs((LU, pivots, info), linalg_lu.linalg_lu_factor_ex(A, pivot, check_errors))
 
 def linalg_lu_factor_out(A, pivot, LU, pivots):
+    check_no_partial_overlap(LU, A)
+    check_no_partial_overlap(pivots, A)
     return write_exact_outs((LU, pivots), ops.linalg_lu_factor(A, pivot))
 
 def linalg_lu_out(A, pivot, P, L, U):
@@ -407,6 +461,7 @@ def lu_unpack_out(LU_data, LU_pivots, unpack_data, unpack_pivots, P, L, U):
     return write_exact_outs((P, L, U), linalg_lu.lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots))
 
 def linalg_lu_solve_out(LU, pivots, B, left, adjoint, out):
+    check_no_partial_overlap(out, B)
     return write_exact_out(out, linalg_lu_solve.linalg_lu_solve(LU, pivots, B, left, adjoint))
 
 def lu_solve_out(self, LU_data, LU_pivots, out):
@@ -470,6 +525,7 @@ def linalg_vecdot_out(x, y, dim, out):
     return write_exact_out(out, ops.linalg_vecdot(x, y, dim))
 
 def kron_out(self, other, out):
+    check_no_partial_overlap(out, self, other)
     return write_out(out, ops.kron(self, other))
 
 def addr_(self, vec1, vec2, beta, alpha):
@@ -479,9 +535,11 @@ def addr_out(self, vec1, vec2, beta, alpha, out):
     return linalg_outer.addr(self, vec1, vec2, beta, alpha, out=out)
 
 def linalg_cross_out(self, other, dim, out):
+    check_no_overlap(out, self, other)
     return linalg_cross.linalg_cross(self, other, dim, out=out)
 
 def cross_out(self, other, dim, out):
+    check_no_overlap(out, self, other)
     return write_exact_out(out, ops.cross(self, other, dim))
 
 def trace_out(self, out):
@@ -503,81 +561,107 @@ def addmm_(self, mat1, mat2, beta, alpha):
     return linear_algebra.addmm(self, mat1, mat2, beta, alpha, out=self)
 
 def addmm_out(self, mat1, mat2, beta, alpha, out):
+    check_no_partial_overlap(out, self)
     return linear_algebra.addmm(self, mat1, mat2, beta, alpha, out=out)
 
 def addmv_(self, mat, vec, beta, alpha):
     return linear_algebra.addmv(self, mat, vec, beta, alpha, out=self)
 
 def addmv_out(self, mat, vec, beta, alpha, out):
+    check_no_partial_overlap(out, self)
     return linear_algebra.addmv(self, mat, vec, beta, alpha, out=out)
 
 def addbmm_(self, batch1, batch2, beta, alpha):
     return linear_algebra.addbmm(self, batch1, batch2, beta, alpha, out=self)
 
 def addbmm_out(self, batch1, batch2, beta, alpha, out):
+    check_no_partial_overlap(out, self)
     return linear_algebra.addbmm(self, batch1, batch2, beta, alpha, out=out)
 
 def baddbmm_(self, batch1, batch2, beta, alpha):
     return linear_algebra.baddbmm(self, batch1, batch2, beta, alpha, out=self)
 
 def baddbmm_out(self, batch1, batch2, beta, alpha, out):
+    check_no_partial_overlap(out, self)
     return linear_algebra.baddbmm(self, batch1, batch2, beta, alpha, out=out)
 
 def outer_out(self, vec2, out):
+    check_no_partial_overlap(out, self, vec2)
     return write_out(out, ops.outer(self, vec2))
 
 def matmul_out(self, other, out):
     return write_exact_out(out, ops.matmul(self, other))
 
 def linear_out(input, weight, bias, out):
+    check_no_partial_overlap(out, bias)
     return write_exact_out(out, ops.linear(input, weight, bias))
 
 def scatter_reduce__two(self, dim, index, src, reduce, include_self):
+    check_no_overlap(self, index, src)
     return scatter_reduce.scatter_reduce(self, dim, index, src, reduce, include_self, out=self)
 
 def scatter_reduce_two_out(self, dim, index, src, reduce, include_self, out):
+    check_no_overlap(out, index, src)
+    check_no_partial_overlap(out, self)
     return scatter_reduce.scatter_reduce(self, dim, index, src, reduce, include_self, out=out)
 
 def index_reduce_(self, dim, index, source, reduce, include_self):
+    check_no_overlap(self, index, source)
     return scatter_reduce.index_reduce(self, dim, index, source, reduce, include_self, out=self)
 
 def index_reduce_out(self, dim, index, source, reduce, include_self, out):
+    check_no_overlap(out, index, source)
+    check_no_partial_overlap(out, self)
     return scatter_reduce.index_reduce(self, dim, index, source, reduce, include_self, out=out)
 
 def index_copy_(self, dim, index, source):
+    check_no_overlap(self, index, source)
     return index_writes.index_copy(self, dim, index, source, out=self)
 
 def index_copy_out(self, dim, index, source, out):
+    check_no_overlap(out, index, source)
+    check_no_partial_overlap(out, self)
     return index_writes.index_copy(self, dim, index, source, out=out)
 
 def index_fill__int_Scalar(self, dim, index, value):
+    check_no_overlap(self, index)
     return index_writes.index_fill(self, dim, index, value, out=self)
 
 def index_fill_int_Scalar_out(self, dim, index, value, out):
+    check_no_overlap(out, index)
     return index_writes.index_fill(self, dim, index, value, out=out)
 
 def index_fill__int_Tensor(self, dim, index, value):
+    check_no_overlap(self, index)
     return index_writes.index_fill_Tensor(self, dim, index, value, out=self)
 
 def index_fill_int_Tensor_out(self, dim, index, value, out):
+    check_no_overlap(out, index)
     return index_writes.index_fill_Tensor(self, dim, index, value, out=out)
 
 def masked_scatter_(self, mask, source):
+    check_no_overlap(self, mask, source)
     return index_writes.masked_scatter(self, mask, source, out=self)
 
 def masked_scatter_out(self, mask, source, out):
+    check_no_overlap(out, mask, source)
     return index_writes.masked_scatter(self, mask, source, out=out)
 
 def put_(self, index, source, accumulate):
+    check_no_overlap(self, index, source)
     return index_writes.put(self, index, source, accumulate, out=self)
 
 def put_out(self, index, source, accumulate, out):
+    check_no_overlap(out, index, source)
     return index_writes.put(self, index, source, accumulate, out=out)
 
 def take_out(self, index, out):
+    check_no_overlap(out, self, index)
     return index_writes.take(self, index, out=out)
 
 def take_along_dim_out(self, indices, dim, out):
+    check_no_overlap(out, self)
+    check_no_partial_overlap(out, indices)
     return write_exact_out(out, ops.take_along_dim(self, indices, dim))
 
 def select_scatter_out(self, src, dim, index, out):
@@ -677,6 +761,7 @@ def mish_out(self, out):
     return activations_composed.mish(self, out=out)
 
 def glu_out(self, dim, out):
+    check_no_partial_overlap(out, self)
     return write_out(out, activations_composed.glu(self, dim))
 
 def hardshrink_out(self, lambd, out):
@@ -710,12 +795,15 @@ def log_softmax_int_out(self, dim, dtype, out):
     return write_exact_out(out, ops.log_softmax_int(self, dim, dtype))
 
 def mse_loss_out(self, target, reduction, out):
+    check_no_partial_overlap(out, self, target)
     return write_out(out, losses.mse_loss(self, target, reduction))
 
 def smooth_l1_loss_out(self, target, reduction, beta, out):
+    check_no_partial_overlap(out, self, target)
     return write_out(out, losses.smooth_l1_loss(self, target, reduction, beta))
 
 def huber_loss_out(self, target, reduction, delta, out):
+    check_no_partial_overlap(out, self, target)
     return write_out(out, losses.huber_loss(self, target, reduction, delta))
 
 def binary_cross_entropy_out(self, target, weight, reduction, out):
@@ -728,6 +816,7 @@ def nll_loss2d_out(self, target, weight, reduction, ignore_index, out):
     return write_out(out, ops.nll_loss2d(self, target, weight, reduction, ignore_index))
 
 def soft_margin_loss_out(self, target, reduction, out):
+    check_no_partial_overlap(out, self, target)
     return write_exact_out(out, margin_losses.soft_margin_loss(self, target, reduction))
 
 def multi_margin_loss_out(self, target, p, margin, weight, reduction, out):
@@ -824,36 +913,51 @@ def replication_pad3d_out(self, padding, out):
     return write_exact_out(out, border_padding.replication_pad3d(self, padding))
 
 def sort_values(self, dim, descending, values, indices):
+    check_no_partial_overlap(values, self)
+    check_no_partial_overlap(indices, self)
     return sorting.sort(self, dim, descending, out=(values, indices))
 
 def sort_values_stable(self, stable, dim, descending, values, indices):
+    check_no_partial_overlap(values, self)
+    check_no_partial_overlap(indices, self)
     return sorting.sort_stable(self, stable, dim, descending, out=(values, indices))
 
 def topk_values(self, k, dim, largest, sorted, values, indices):
+    check_no_partial_overlap(values, self)
+    check_no_partial_overlap(indices, self)
     return sorting.topk(self, k, dim, largest, sorted, out=(values, indices))
 
 def argsort_stable_out(self, stable, dim, descending, out):
     return write_exact_out(out, ops.argsort_stable(self, stable, dim, descending))
 
 def msort_out(self, out):
+    check_no_partial_overlap(out, self)
     return write_exact_out(out, ops.msort(self))
 
 def kthvalue_values(self, k, dim, keepdim, values, indices):
+    check_no_overlap(values, self)
+    check_no_overlap(indices, self)
     return order_statistics.kthvalue(self, k, dim, keepdim, out=(values, indices))
 
 def median_out(self, out):
     return write_exact_out(out, order_statistics.median(self))
 
 def median_dim_values(self, dim, keepdim, values, indices):
+    check_no_overlap(values, self)
+    check_no_overlap(indices, self)
     return order_statistics.median_dim(self, dim, keepdim, out=(values, indices))
 
 def nanmedian_out(self, out):
     return write_exact_out(out, order_statistics.nanmedian(self))
 
 def nanmedian_dim_values(self, dim, keepdim, values, indices):
+    check_no_overlap(values, self)
+    check_no_overlap(indices, self)
     return order_statistics.nanmedian_dim(self, dim, keepdim, out=(values, indices))
 
 def mode_values(self, dim, keepdim, values, indices):
+    check_no_overlap(values, self)
+    check_no_overlap(indices, self)
     return order_statistics.mode(self, dim, keepdim, out=(values, indices))
 
 def searchsorted_Tensor_out(sorted_sequence, self, out_int32, right, side, sorter, out):
@@ -1109,18 +1213,23 @@ def fmin_out(self, other, out):
     return pointwise.fmin(self, other, out=out)
 
 def float_power_Tensor_Tensor_out(self, exponent, out):
+    check_no_partial_overlap(out, self, exponent)
     return write_exact_out(out, ops.float_power_Tensor_Tensor(self, exponent))
 
 def float_power_Scalar_out(self, exponent, out):
+    check_no_partial_overlap(out, exponent)
     return write_exact_out(out, ops.float_power_Scalar(self, exponent))
 
 def float_power_Tensor_Scalar_out(self, exponent, out):
+    check_no_partial_overlap(out, self)
     return write_exact_out(out, ops.float_power_Tensor_Scalar(self, exponent))
 
 def isin_Tensor_Tensor_out(elements, test_elements, assume_unique, invert, out):
+    check_no_partial_overlap(out, elements)
     return membership.isin(elements, test_elements, assume_unique, invert, out=out)
 
 def isin_Tensor_Scalar_out(elements, test_element, assume_unique, invert, out):
+    check_no_partial_overlap(out, elements)
     return membership.isin(elements, test_element, assume_unique, invert, out=out)
 
 def isin_Scalar_Tensor_out(element, test_elements, assume_unique, invert, out):
@@ -1451,6 +1560,7 @@ def logical_not_out(self, out):
     return pointwise_unary.logical_not(self, out=out)
 
 def square_out(self, out):
+    check_no_partial_overlap(out, self)
     return write_out(out, ops.square(self))
 
 def clamp_(self, min, max):
@@ -1610,31 +1720,31 @@ def multinomial_out(self, num_samples, replacement, generator, out):
     return write_exact_out(out, random_discrete.multinomial(self, num_samples, replacement, generator))
 
 def rand_out(size, dtype, layout, device, pin_memory, out):
-    return fill_out(out, random_factories.rand(size, dtype or out.dtype, layout, device, pin_memory))
+    return random_factories.rand(size, dtype, layout, device, pin_memory, out=out)
 
 def rand_generator_out(size, generator, dtype, layout, device, pin_memory, out):
-    return fill_out(out, random_factories.rand_generator(size, generator, dtype or out.dtype, layout, device, pin_memory))
+    return random_factories.rand_generator(size, generator, dtype, layout, device, pin_memory, out=out)
 
 def randn_out(size, dtype, layout, device, pin_memory, out):
-    return fill_out(out, random_factories.randn(size, dtype or out.dtype, layout, device, pin_memory))
+    return random_factories.randn(size, dtype, layout, device, pin_memory, out=out)
 
 def randn_generator_out(size, generator, dtype, layout, device, pin_memory, out):
-    return fill_out(out, random_factories.randn_generator(size, generator, dtype or out.dtype, layout, device, pin_memory))
+    return random_factories.randn_generator(size, generator, dtype, layout, device, pin_memory, out=out)
 
 def randint_out(high, size, dtype, layout, device, pin_memory, out):
-    return fill_out(out, random_factories.randint(high, size, dtype or out.dtype, layout, device, pin_memory))
+    return random_factories.randint(high, size, dtype, layout, device, pin_memory, out=out)
 
 def randint_generator_out(high, size, generator, dtype, layout, device, pin_memory, out):
-    return fill_out(out, random_factories.randint_generator(high, size, generator, dtype or out.dtype, layout, device, pin_memory))
+    return random_factories.randint_generator(high, size, generator, dtype, layout, device, pin_memory, out=out)
 
 def randint_low_out(low, high, size, dtype, layout, device, pin_memory, out):
-    return fill_out(out, random_factories.randint_low(low, high, size, dtype or out.dtype, layout, device, pin_memory))
+    return random_factories.randint_low(low, high, size, dtype, layout, device, pin_memory, out=out)
 
 def randint_low_generator_out(low, high, size, generator, dtype, layout, device, pin_memory, out):
-    return fill_out(out, random_factories.randint_low_generator(low, high, size, generator, dtype or out.dtype, layout, device, pin_memory))
+    return random_factories.randint_low_generator(low, high, size, generator, dtype, layout, device, pin_memory, out=out)
 
 def normal_float_float_out(mean, std, size, generator, dtype, layout, device, pin_memory, out):
-    return fill_out(out, random_uniform_normal.normal_float_float(mean, std, size, generator, dtype or out.dtype, layout, device, pin_memory))
+    return random_uniform_normal.normal_float_float(mean, std, size, generator, dtype, layout, device, pin_memory, out=out)
 
 def poisson_out(self, generator, out):
     return write_exact_out(out, random_rejection.poisson(self, generator))
@@ -1679,12 +1789,16 @@ def amin_out(self, dim, keepdim, out):
     return extrema.amin(self, dim, keepdim, out=out)
 
 def max_dim_out(self, dim, keepdim, values, indices):
+    check_no_partial_overlap(values, self)
+    check_no_partial_overlap(indices, self)
     return extrema.max_dim(self, dim, keepdim, out=(values, indices))
 
 def max_unary_out(self, out):
     return write_out(out, extrema.max(self))
 
 def min_dim_out(self, dim, keepdim, values, indices):
+    check_no_partial_overlap(values, self)
+    check_no_partial_overlap(indices, self)
     return extrema.min_dim(self, dim, keepdim, out=(values, indices))
 
 def min_unary_out(self, out):
@@ -1727,6 +1841,8 @@ def logsumexp_out(self, dim, keepdim, out):
     return norms.logsumexp(self, dim, keepdim, out=out)
 
 def aminmax_out(self, dim, keepdim, min, max):
+    check_no_partial_overlap(min, self)
+    check_no_partial_overlap(max, self)
     return extrema.aminmax(self, dim, keepdim, out=(min, max))
 
 def nansum_out(self, dim, keepdim, dtype, out):
@@ -1751,12 +1867,14 @@ def cumsum_(self, dim, dtype):
     return scans.cumsum(self, dim, dtype, out=self)
 
 def cumsum_out(self, dim, dtype, out):
+    check_no_partial_overlap(out, self)
     return scans.cumsum(self, dim, dtype, out=out)
 
 def cumprod_(self, dim, dtype):
     return scans.cumprod(self, dim, dtype, out=self)
 
 def cumprod_out(self, dim, dtype, out):
+    check_no_partial_overlap(out, self)
     return scans.cumprod(self, dim, dtype, out=out)
 
 def cummax_out(self, dim, values, indices):
@@ -1766,6 +1884,7 @@ def cummin_out(self, dim, values, indices):
     return running_extrema.cummin(self, dim, out=(values, indices))
 
 def logcumsumexp_out(self, dim, out):
+    check_no_partial_overlap(out, self)
     return scans.logcumsumexp(self, dim, out=out)
 
 def special_ndtr_out(self, out):
@@ -1958,6 +2077,8 @@ def histc_out(self, bins, min, max, out):
     return histograms.histc(self, bins, min, max, out=out)
 
 def histogram_bins_tensor_out(self, bins, weight, density, hist, bin_edges):
+    check_no_partial_overlap(hist, bins)
+    check_no_partial_overlap(bin_edges, bins)
     return histograms.histogram_bins_tensor(self, bins, weight, density, out=(hist, bin_edges))
 
 def histogram_bin_ct_out(self, bins, range, weight, density, hist, bin_edges):
@@ -1994,6 +2115,7 @@ def renorm_(self, p, dim, maxnorm):
     return renorm.renorm(self, p, dim, maxnorm, out=self)
 
 def renorm_out(self, p, dim, maxnorm, out):
+    check_no_partial_overlap(out, self)
     return renorm.renorm(self, p, dim, maxnorm, out=out)
 
 def quantile_out(self, q, dim, keepdim, interpolation, out):
@@ -2009,6 +2131,7 @@ def nanquantile_scalar_out(self, q, dim, keepdim, interpolation, out):
     return write_exact_out(out, ops.nanquantile_scalar(self, q, dim, keepdim, interpolation))
 
 def diff_out(self, n, dim, prepend, append, out):
+    check_no_partial_overlap(out, self)
     return write_out(out, ops.diff(self, n, dim, prepend, append))
 
 def view_copy(self, size):

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 
 from internals.core.tensor_impl import TensorImpl
 
+FULL, PARTIAL = 1, 2
+
 _SHARED = (
     "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. "
     "Please clone() the tensor before performing the operation."
@@ -29,34 +31,39 @@ def check_no_internal_overlap(t: TensorImpl) -> None:
         )
 
 
-def check_no_partial_overlap(written: TensorImpl, read: TensorImpl) -> None:
+def check_no_partial_overlap(written: TensorImpl, *read: TensorImpl | None) -> None:
     """Raises RuntimeError when writing to `written` would change elements of `read` other than those in the same place."""
-    if overlaps_partially(written, read):
-        raise RuntimeError(_SHARED)
+    for t in read:
+        if t is not None and _overlap(written, t) == PARTIAL:
+            raise RuntimeError(_SHARED)
 
 
-def check_no_overlap(written: TensorImpl, read: TensorImpl) -> None:
-    """Raises RuntimeError when the two share memory, be it element by element: for ops that write in an order of their own."""
-    same = written._storage is read._storage and written._geometry is read._geometry and written._offset == read._offset
-    g = written._geometry
-    if overlaps_partially(written, read) or (same and g.numel and is_non_overlapping_and_dense(g.sizes, g.strides)):
-        raise RuntimeError(_SHARED)
+def check_no_overlap(written: TensorImpl, *read: TensorImpl | None) -> None:
+    """Raises RuntimeError when they share memory, be it element by element: for ops that write in an order of their own."""
+    for t in read:
+        if t is not None and _overlap(written, t):
+            raise RuntimeError(_SHARED)
 
 
-def overlaps_partially(a: TensorImpl, b: TensorImpl) -> bool:
-    """Whether two dense tensors share some memory without being the very same elements in the same places."""
-    if a is b or a._storage is not b._storage:
-        return False
+def _overlap(a: TensorImpl, b: TensorImpl) -> int:
+    """Whether two tensors share some of their memory, or are the very same elements in the same places (`get_overlap_status`).
+
+    0 also where that is too hard to say, which it is of tensors with gaps.
+    """
+    if a._storage is not b._storage:
+        return 0
     g, h = a._geometry, b._geometry
     if not (g.numel and h.numel):
-        return False
+        return 0
+    if a is b:
+        return FULL
     if not (is_non_overlapping_and_dense(g.sizes, g.strides) and is_non_overlapping_and_dense(h.sizes, h.strides)):
-        return False
+        return 0
     begin_a, begin_b = a._offset * g.dtype.itemsize, b._offset * h.dtype.itemsize
     end_a, end_b = begin_a + g.nbytes, begin_b + h.nbytes
     if begin_a == begin_b and end_a == end_b:
-        return g.strides != h.strides
-    return begin_a < end_b and begin_b < end_a
+        return FULL if g.strides == h.strides else PARTIAL
+    return PARTIAL if begin_a < end_b and begin_b < end_a else 0
 
 
 def is_non_overlapping_and_dense(sizes: Sequence[int], strides: Sequence[int]) -> bool:

@@ -68,6 +68,20 @@ def fill_out(out: Any, result: Any) -> Any:
     return write_out(out, result)
 
 
+def range_out(out: Any, result: Any, warns: bool = True) -> Any:
+    """`fill_out` for ranges, which fill an `out` of just so many elements whatever its shape, and may warn about any other."""
+    if out.numel() == result.numel():
+        return write_out(out, result.view(out.shape))
+    if warns and out.numel():
+        n = result.numel()
+        warn(
+            f"The number of elements in the out tensor of shape {list(out.shape)} is {out.numel()} which does not match the "
+            f"computed number of elements {n}. Note that this may occur as a result of rounding error. The out tensor will be "
+            f"resized to a tensor of shape ({n},)."
+        )
+    return fill_out(out, result)
+
+
 def write_outs(outs: Sequence[Any], results: Sequence[Any]) -> Any:
     """`write_out` for each of several results; returns them in the results' (named) tuple type."""
     written = [write_out(o, r) for o, r in zip(outs, results)]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from internals.aten.overlap import check_no_internal_overlap
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.tensor_impl import TensorImpl, array, empty_contiguous, snapshot
@@ -86,6 +87,7 @@ def segment_sums(a: Any, starts: Any, lengths: Any) -> Any:
 def embedding_renorm_(self: TensorImpl, indices: TensorImpl, max_norm: float, norm_type: float) -> TensorImpl:
     """Scale those rows of `self` that `indices` names and whose `norm_type`-norm is beyond `max_norm` down to it, in place."""
     check_matrix(self)
+    check_no_internal_overlap(self)
     rows = np.unique(_checked_rows("embedding_renorm_", self, indices))
     table = array(self)
     norms = np.linalg.norm(table[rows], norm_type, axis=1)

@@ -20,7 +20,7 @@ from internals._generated import ops
 from internals.aten.adinplaceorview import write_uncounted
 from internals.aten.dtype_checks import TYPE_META_NAME
 from internals.aten.layout import strides_for, strides_like
-from internals.aten.writing import fill_out
+from internals.aten.writing import range_out
 from internals.core import device as devices
 from internals.core import dtype as dt
 from internals.core.backend_hooks import hooks
@@ -138,19 +138,25 @@ def eye_m(n: int, m: int, dtype: Any, layout: Any, device: Any, pin_memory: Any)
     return t
 
 
-def arange(end: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
-    return arange_start_step(0, end, 1, dtype, layout, device, pin_memory)
+def arange(end: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, out: Any = None) -> Any:
+    return arange_start_step(0, end, 1, dtype, layout, device, pin_memory, out)
 
 
 def arange_start(start: Any, end: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
     return arange_start_step(start, end, 1, dtype, layout, device, pin_memory)
 
 
-def arange_start_step(start: Any, end: Any, step: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+def arange_start_step(
+    start: Any, end: Any, step: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, out: Any = None
+) -> Any:
     """start, start + step, ... as long as it is before `end`. int64 if all three are integers, else the default dtype.
+
+    An `out` of just so many elements keeps its shape.
 
     Raises RuntimeError for a step of 0 or of the wrong sign, or a range without end.
     """
+    if out is not None:
+        return range_out(out, arange_start_step(start, end, step, dtype or out.dtype, layout, device, pin_memory))
     numbers = (start, end, step)
     kind = dtype or (dt.int64 if all(isinstance(x, int) for x in numbers) else dt.get_default_dtype())
     if any(isinstance(x, complex) for x in numbers):
@@ -190,7 +196,7 @@ def linspace(
     """
     if out is not None:
         values = linspace(start, end, steps, dtype or out.dtype, layout, device, pin_memory)
-        return fill_out(out, values.view(out.shape) if out.numel() == steps else values)
+        return range_out(out, values, warns=False)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     kind = kind_between("linspace", start, end, dtype)

@@ -22,7 +22,7 @@ import numpy as np
 
 from internals._generated import ops
 from internals.aten.broadcasting import broadcast_shapes
-from internals.aten.overlap import check_no_internal_overlap, check_no_overlap
+from internals.aten.overlap import check_no_internal_overlap
 from internals.aten.set_output import set_output
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
@@ -41,9 +41,6 @@ def index_copy(self: TensorImpl, dim: int, index: TensorImpl, source: TensorImpl
     Raises IndexError for an index out of range or of the wrong length, RuntimeError for other dtypes or slices of another shape.
     """
     d = _check_index_copy(self, dim, index, source)
-    if out is not None:
-        check_no_overlap(out, index)
-        check_no_overlap(out, source)
     positions, n = np.atleast_1d(snapshot(index)), sizes_of(self)[d]
     target = copy_of(self, out)
     if positions.size and target.numel():
@@ -109,9 +106,6 @@ def put(self: TensorImpl, index: TensorImpl, source: TensorImpl, accumulate: boo
             "put_(): Expected source and index to have the same number of elements, but got source.numel() = "
             f"{source.numel()}, index.numel() = {index.numel()}"
         )
-    if out is not None:
-        check_no_overlap(out, index)
-        check_no_overlap(out, source)
     if index.numel() and not self.numel():
         raise IndexError("put_(): Tried to put elements into an empty tensor")
     positions = _in_flat(snapshot(index).reshape(-1), self.numel())
@@ -142,9 +136,6 @@ def take(self: TensorImpl, index: TensorImpl, out: Any = None) -> Any:
     if index.numel() and not self.numel():
         raise IndexError("take(): tried to take from an empty tensor")
     positions = _in_flat(snapshot(index), self.numel())
-    if out is not None:
-        check_no_overlap(out, index)
-        check_no_overlap(out, self)
     out = set_output(index.shape, self.dtype, out, device=self.device)
     if out.numel():
         array(out)[...] = array(self).reshape(-1)[positions]

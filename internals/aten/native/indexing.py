@@ -141,6 +141,7 @@ def nonzero_output(self: TensorImpl, count: int, out: Any) -> Any:
     by_columns = geometry((count, self.dim()), (1, count), dt.int64, self.device)
     if out is None:
         return empty(by_columns)
+    check_no_internal_overlap(out)
     if resize_output(out, (count, self.dim())):
         become_view(out, make(out.untyped_storage(), by_columns, out.storage_offset()))
     return out
@@ -202,10 +203,7 @@ def check_target(self: TensorImpl, indices: Sequence[TensorImpl | None]) -> None
 
 def check_sources(self: TensorImpl, indices: Sequence[TensorImpl | None], values: TensorImpl) -> None:
     """Raises RuntimeError if what is read shares memory with what is written."""
-    check_no_overlap(self, values)
-    for i in indices:
-        if i is not None:
-            check_no_overlap(self, i)
+    check_no_overlap(self, values, *indices)
 
 
 def check_values(wanted: AdvancedIndex, values: TensorImpl) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from internals._generated import ops
 from internals.aten.dtype_checks import not_implemented
-from internals.aten.writing import fill_out
+from internals.aten.writing import range_out
 from internals.core import device as devices
 from internals.core import dtype as dt
 from internals.core.device import CPU, META
@@ -43,7 +43,7 @@ def logspace(
     """`base` to the powers `linspace(start, end, steps)`. Raises RuntimeError for a negative `steps`."""
     if out is not None:
         values = logspace(start, end, steps, base, dtype or out.dtype, layout, device, pin_memory)
-        return fill_out(out, values.view(out.shape) if out.numel() == steps else values)
+        return range_out(out, values, warns=False)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     kind = kind_between("logspace", start, end, dtype)
@@ -66,9 +66,13 @@ def logspace(
 
 
 def range_step(
-    start: Any, end: Any, step: Any = 1, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None
-) -> Any:
+    start: Any, end: Any, step: Any = 1, dtype: Any = None, layout: Any = None, device: Any = None,
+    pin_memory: Any = None, out: Any = None,
+) -> Any:  # fmt: skip
     """`arange` that includes `end`, and whose default dtype is always the floating one. Warns: it is deprecated."""
+    if out is not None:
+        values = range_step(start, end, step, dtype or out.dtype, layout, device, pin_memory)
+        return range_out(out, values, warns=False)
     warn(DEPRECATED)
     kind = dtype or dt.get_default_dtype()
     if kind.category not in (dt.INTEGRAL, dt.FLOATING):

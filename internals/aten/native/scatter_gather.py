@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from internals.aten.overlap import check_no_overlap
 from internals.aten.set_output import set_output
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
@@ -128,7 +127,7 @@ def index_add(
 
 
 def _scatter(self: TensorImpl, dim: int, index: TensorImpl, src: Any, out: Any, reduce: str = "") -> Any:
-    d = check_scatter(self, dim, index, src, out, reduce)
+    d = check_scatter(self, dim, index, src, reduce)
     values: Any = None if isinstance(src, TensorImpl) else checked(src, self.dtype)
     target = copy_of(self, out)
     if not index.numel():
@@ -235,16 +234,12 @@ def check_index_select(self: TensorImpl, dim: int, index: TensorImpl, out: Any) 
     return d
 
 
-def check_scatter(self: TensorImpl, dim: int, index: TensorImpl, src: Any, out: Any, reduce: str) -> int:
+def check_scatter(self: TensorImpl, dim: int, index: TensorImpl, src: Any, reduce: str) -> int:
     """The dimension, counted from the front. `src` is a tensor or a number. Raises RuntimeError for what does not fit."""
     d = wrap_dim(dim, self.dim())
     _check_scatter_shapes(self, d, index, src)
     if reduce and reduce not in REDUCTIONS:
         raise RuntimeError("reduce argument must be either add or multiply.")
-    if out is not None:
-        for other in (index, src):
-            if isinstance(other, TensorImpl):
-                check_no_overlap(out, other)
     return d
 
 

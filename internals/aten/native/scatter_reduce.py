@@ -41,7 +41,7 @@ def scatter_reduce(
     """
     if reduce not in LOOPS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
-    d = check_scatter(self, dim, index, src, out, "")
+    d = check_scatter(self, dim, index, src, "")
     if index.numel() and not _is_reducible(self, reduce):
         raise not_implemented(f"scatter_gather_tensor_cpu_reduce_{reduce}", self.dtype)
     target = copy_of(self, out)

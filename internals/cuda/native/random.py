@@ -25,7 +25,7 @@ from internals.aten.native.random.checks import (
     check_uniform,
 )
 from internals.aten.native.views import expand
-from internals.aten.overlap import check_no_internal_overlap
+from internals.aten.overlap import check_no_internal_overlap, check_no_partial_overlap
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.tensor_impl import TensorImpl
@@ -87,6 +87,8 @@ def bernoulli__Tensor(self: Any, p: TensorImpl, generator: Generator | None) -> 
     if p.dtype.category != dt.FLOATING:
         raise RuntimeError(f"expected probabilities tensor to have floating type, got {SCALAR_TYPE_NAME[p.dtype]}")
     check_bernoulli(self, 1, "bernoulli_tensor_cuda_self_")
+    check_no_internal_overlap(self)
+    check_no_partial_overlap(self, p)
     if p.device is not self.device:
         p = ops._to_copy(p, None, None, self.device, None, False, None)
     expanded = expand(p, self.shape)

@@ -100,7 +100,7 @@ def index_add(
 
 
 def _scatter(self: TensorImpl, dim: int, index: TensorImpl, src: Any, out: Any, reduce: str = "") -> Any:
-    d = check_scatter(self, dim, index, src, out, reduce)
+    d = check_scatter(self, dim, index, src, reduce)
     if reduce and self.is_complex():
         op = ops.scatter_reduce_op if isinstance(src, TensorImpl) else ops.scatter_value_reduce_op
         return on_cpu(op, self, dim, index, src, reduce, out=out)

@@ -9,15 +9,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from internals._generated import ops
+from internals.aten.writing import range_out
 from internals.core import dtype as dt
 from internals.core.geometry import wrap_dim
 
 
-def fft_fftfreq(n: int, d: float, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+def fft_fftfreq(
+    n: int, d: float, dtype: Any, layout: Any, device: Any, pin_memory: Any, out: Any = None
+) -> Any:
     """The frequencies of `fft` of `n` points at a distance `d`: 0, 1, ..., then the negative ones, divided by n d.
 
     Raises RuntimeError for an integer dtype, and a negative n.
     """
+    if out is not None:
+        return range_out(out, fft_fftfreq(n, d, dtype or out.dtype, layout, device, pin_memory))
     options = _options("fftfreq", dtype, layout, device, pin_memory)
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
@@ -26,8 +31,12 @@ def fft_fftfreq(n: int, d: float, dtype: Any, layout: Any, device: Any, pin_memo
     return ops.mul_Scalar(ops.cat([positive, negative], 0), _inverse(n * d))
 
 
-def fft_rfftfreq(n: int, d: float, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+def fft_rfftfreq(
+    n: int, d: float, dtype: Any, layout: Any, device: Any, pin_memory: Any, out: Any = None
+) -> Any:
     """The frequencies of `rfft`: none of them negative. Raises RuntimeError for an integer dtype."""
+    if out is not None:
+        return range_out(out, fft_rfftfreq(n, d, dtype or out.dtype, layout, device, pin_memory))
     options = _options("rfftfreq", dtype, layout, device, pin_memory)
     return ops.mul_Scalar(ops.arange(n // 2 + 1, *options), _inverse(n * d))
 

@@ -12,17 +12,18 @@ from typing import Any
 
 import numpy as np
 
+from internals.aten.broadcasting import memory_order
 from internals.aten.dtype_checks import not_implemented
 from internals.aten.native.factories import empty
 from internals.aten.native.views import expand
-from internals.aten.writing import resize_output
+from internals.aten.overlap import check_no_internal_overlap, check_no_partial_overlap
 from internals.core import dtype as dt
 from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
 from internals.random import Generator, uniform32, uniform64
 
 from . import transformations as draw
 from .checks import check_bernoulli, check_geometric, check_integers, check_permutation, check_weights, limits
-from .filling import fill, like, on_cpu, store
+from .filling import fill, like, on_cpu, store, target
 
 
 def random_from_(self: TensorImpl, from_: int, to: int | None, generator: Generator | None) -> Any:
@@ -56,12 +57,16 @@ def bernoulli__Tensor(self: TensorImpl, p: TensorImpl, generator: Generator | No
     """1 with the probability at the same place in `p`. Raises RuntimeError unless these are probabilities of the same shape."""
     if p.dtype.category != dt.FLOATING:
         raise not_implemented("bernoulli_tensor_cpu_p_", p.dtype)
-    values = array(expand(p, self.shape))
+    check_no_internal_overlap(self)
+    check_no_partial_overlap(self, p)
+    p = expand(p, self.shape)
+    order = memory_order(self.shape, [tuple(s * t.dtype.itemsize for s in t.stride()) for t in (self, p)])
+    here, values = array(self).transpose(order), array(p).transpose(order)
     if not ((values >= 0) & (values <= 1)).all():
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
     g, n = on_cpu(generator), self.numel()
     u = uniform64(g, n) if p.dtype is dt.float64 else uniform32(g, n)
-    array(self)[...] = u.reshape(self.shape) < values
+    here[...] = u.reshape(here.shape) < values
     return self
 
 
@@ -72,8 +77,8 @@ def bernoulli(self: TensorImpl, generator: Generator | None) -> Any:
 
 def bernoulli_out(self: TensorImpl, generator: Generator | None, out: Any) -> Any:
     """Drawn in the dtype of `out`."""
-    resize_output(out, self.shape)
-    return fill(bernoulli__Tensor, out, self, generator)
+    check_no_partial_overlap(out, self)
+    return fill(bernoulli__Tensor, target(self.shape, None, None, None, None, out), self, generator)
 
 
 def bernoulli_p(self: TensorImpl, p: float, generator: Generator | None) -> Any:

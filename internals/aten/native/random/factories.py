@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from internals.aten.native.factories import empty, empty_like
+from internals.aten.native.factories import empty_like
 from internals.core import dtype as dt
 from internals.core.device import CPU
 from internals.core.scalar import checked
@@ -18,45 +18,48 @@ from internals.core.tensor_impl import TensorImpl, array
 from internals.random import Generator
 
 from .discrete import random_from_
-from .filling import fill
+from .filling import fill, target
 from .uniform_normal import normal_, uniform_
 
 
-def rand(size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+def rand(size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any, out: Any = None) -> Any:
     """Uniform numbers in [0, 1). Raises NotImplementedError for integers and bools."""
-    return fill(uniform_, empty(size, dtype, layout, device, pin_memory), 0.0, 1.0, None)
+    return fill(uniform_, target(size, dtype, layout, device, pin_memory, out), 0.0, 1.0, None)
 
 
 def rand_generator(
-    size: Sequence[int], generator: Generator | None, dtype: Any, layout: Any, device: Any, pin_memory: Any
+    size: Sequence[int], generator: Generator | None, dtype: Any, layout: Any, device: Any, pin_memory: Any, out: Any = None
 ) -> Any:
-    return fill(uniform_, empty(size, dtype, layout, device, pin_memory), 0.0, 1.0, generator)
+    return fill(uniform_, target(size, dtype, layout, device, pin_memory, out), 0.0, 1.0, generator)
 
 
-def randn(size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+def randn(size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any, out: Any = None) -> Any:
     """Standard normal numbers. Raises NotImplementedError for integers and bools."""
-    return fill(normal_, empty(size, dtype, layout, device, pin_memory), 0.0, 1.0, None)
+    return fill(normal_, target(size, dtype, layout, device, pin_memory, out), 0.0, 1.0, None)
 
 
 def randn_generator(
-    size: Sequence[int], generator: Generator | None, dtype: Any, layout: Any, device: Any, pin_memory: Any
+    size: Sequence[int], generator: Generator | None, dtype: Any, layout: Any, device: Any, pin_memory: Any, out: Any = None
 ) -> Any:
-    return fill(normal_, empty(size, dtype, layout, device, pin_memory), 0.0, 1.0, generator)
+    return fill(normal_, target(size, dtype, layout, device, pin_memory, out), 0.0, 1.0, generator)
 
 
-def randint(high: int, size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+def randint(high: int, size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any, out: Any = None) -> Any:
     """Integers from 0 to `high - 1`, int64 by default. Raises RuntimeError unless there are such integers in the dtype."""
-    return randint_low_generator(0, high, size, None, dtype, layout, device, pin_memory)
+    return randint_low_generator(0, high, size, None, dtype, layout, device, pin_memory, out)
 
 
 def randint_generator(
-    high: int, size: Sequence[int], generator: Generator | None, dtype: Any, layout: Any, device: Any, pin_memory: Any
+    high: int, size: Sequence[int], generator: Generator | None, dtype: Any, layout: Any, device: Any,
+    pin_memory: Any, out: Any = None,
+) -> Any:  # fmt: skip
+    return randint_low_generator(0, high, size, generator, dtype, layout, device, pin_memory, out)
+
+
+def randint_low(
+    low: int, high: int, size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any, out: Any = None
 ) -> Any:
-    return randint_low_generator(0, high, size, generator, dtype, layout, device, pin_memory)
-
-
-def randint_low(low: int, high: int, size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
-    return randint_low_generator(low, high, size, None, dtype, layout, device, pin_memory)
+    return randint_low_generator(low, high, size, None, dtype, layout, device, pin_memory, out)
 
 
 def randint_low_generator(
@@ -68,9 +71,10 @@ def randint_low_generator(
     layout: Any,
     device: Any,
     pin_memory: Any,
+    out: Any = None,
 ) -> Any:
     """Integers from `low` to `high - 1`."""
-    return fill(random_from_, empty(size, dtype or dt.int64, layout, device, pin_memory), low, high, generator)
+    return fill(random_from_, target(size, dtype or dt.int64, layout, device, pin_memory, out), low, high, generator)
 
 
 def rand_like(self: TensorImpl, *options: Any) -> Any:

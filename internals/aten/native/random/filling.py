@@ -7,14 +7,15 @@ How the real one differs: a loop that computes a number where it is stored; here
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from internals.aten.broadcasting import memory_order
-from internals.aten.native.factories import empty_like
+from internals.aten.native.factories import check_sizes, empty, empty_like
 from internals.aten.overlap import check_no_internal_overlap
+from internals.aten.writing import resize
 from internals.core.device import CPU
 from internals.core.dtype import float16
 from internals.core.tensor_impl import TensorImpl, array
@@ -47,6 +48,16 @@ def fill(kernel: Callable[..., Any], t: Any, *args: Any) -> Any:
 
         kernel = getattr(kernels_of_the_gpu, kernel.__name__)
     return kernel(t, *args)
+
+
+def target(size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any, out: Any = None) -> Any:
+    """What a factory fills: a new tensor, or `out`, which is resized without a word."""
+    if out is None:
+        return empty(size, dtype, layout, device, pin_memory)
+    check_sizes(size)
+    if tuple(out.shape) != tuple(size):
+        resize(out, size)
+    return out
 
 
 def on_cpu(given: Generator | None) -> Generator:

@@ -14,7 +14,7 @@ from typing import Any
 
 from internals._generated import ops
 from internals.aten.broadcasting import broadcast_shapes
-from internals.aten.native.factories import empty
+from internals.aten.overlap import check_no_partial_overlap
 from internals.aten.writing import resize_output
 from internals.core.device import CPU
 from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
@@ -22,7 +22,7 @@ from internals.random import Generator
 
 from . import transformations as draw
 from .checks import check_normal, check_std, check_uniform
-from .filling import fill, on_cpu, store
+from .filling import fill, on_cpu, store, target
 
 
 def uniform_(self: TensorImpl, from_: float, to: float, generator: Generator | None) -> Any:
@@ -68,18 +68,21 @@ def normal_Tensor_Tensor(mean: TensorImpl, std: TensorImpl, generator: Generator
 
 def normal_Tensor_float_out(mean: TensorImpl, std: float, generator: Generator | None, out: Any) -> Any:
     """Drawn in the dtype of `out`, which keeps its shape if `mean` broadcasts to it."""
+    check_no_partial_overlap(out, mean)
     resize_output(out, broadcast_shapes(mean.shape, out.shape))
     return _shifted(fill(normal_, out, 0.0, std, generator), mean)
 
 
 def normal_float_Tensor_out(mean: float, std: TensorImpl, generator: Generator | None, out: Any) -> Any:
     check_std(std)
+    check_no_partial_overlap(out, std)
     resize_output(out, std.shape)
     return _shifted(_stretched(fill(normal_, out, 0.0, 1.0, generator), std), mean)
 
 
 def normal_Tensor_Tensor_out(mean: TensorImpl, std: TensorImpl, generator: Generator | None, out: Any) -> Any:
     check_std(std)
+    check_no_partial_overlap(out, mean, std)
     resize_output(out, broadcast_shapes(mean.shape, std.shape))
     return _shifted(_stretched(fill(normal_, out, 0.0, 1.0, generator), std), mean)
 
@@ -93,8 +96,9 @@ def normal_float_float(
     layout: Any,
     device: Any,
     pin_memory: Any,
+    out: Any = None,
 ) -> Any:
-    return fill(normal_, empty(size, dtype, layout, device, pin_memory), mean, std, generator)
+    return fill(normal_, target(size, dtype, layout, device, pin_memory, out), mean, std, generator)
 
 
 def _stretched(t: Any, std: Any) -> Any:
