@@ -26,7 +26,7 @@ from internals.aten.compiled.convolution.layers import (
 )
 from internals.aten.compiled.convolution.network import Network
 from internals.aten.compiled.convolution.problem import Problem
-from internals.machine_code import get_num_threads, set_num_threads
+from internals.machine_code import cache, get_num_threads, set_num_threads
 from tests.convolution_support import convolution, error, exact, numbers, using
 
 
@@ -75,8 +75,13 @@ def test_a_damaged_entry_is_written_anew(empty_cache: Path) -> None:
     choose(p, Scratch())
     (entry,) = empty_cache.glob("*/*.json")
     entry.write_bytes(entry.read_bytes()[:-3])
-    assert choose(p, Scratch())[0].tried == 2
+    with pytest.warns(UserWarning, match="is damaged, and made anew: the checksum"):
+        assert choose(p, Scratch())[0].tried == 2
     assert choose(p, Scratch())[0].tried == 0
+    for no_choice in (b"[", b"5", b'[["Guess", 1], 1.0]', b'[["Direct", 1, 2, 3, 4, 5, 6, 7], 1.0]', b'[[], "best"]'):
+        cache.write(entry.stem, "json", no_choice)
+        with pytest.warns(UserWarning, match="is damaged, and made anew: it names no algorithm"):
+            assert choose(p, Scratch())[0].tried == 2
 
 
 @pytest.mark.parametrize("algorithm", [Direct(2, 3, 1, True, 5), Depthwise(4), Winograd(4, 2, 1, 9, 2, 7)], ids=str)

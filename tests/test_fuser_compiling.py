@@ -88,13 +88,17 @@ def test_what_is_on_disk_is_loaded_at_once(fresh: Path, monkeypatch: pytest.Monk
 
 
 def test_damaged_files_are_written_anew(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for damage in (b"", b"internals machine code 1\n garbage", None):
+    def run() -> None:
         monkeypatch.setattr(machine_kernel, "_made", {})
         with fuser(threshold=0, synchronous=True):
             check(CompiledGroup(group(CHAIN))(*arguments()))
+
+    run()
+    for damage in (b"", cache.MAGIC + b" garbage", None):
         for path in fresh.glob("*/*.o"):
-            content = path.read_bytes()
-            path.write_bytes(content[:-7] if damage is None else damage)
+            path.write_bytes(path.read_bytes()[:-7] if damage is None else damage)
+        with pytest.warns(UserWarning, match="is damaged, and made anew"):
+            run()
 
 
 def test_a_group_that_does_not_compile_runs_operator_by_operator(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,8 @@ The floors, from the top:
 - `compile`: numba makes LLVM code of it, and this adds the C function by which it is called.
 - `llvm`: LLVM makes an object file of that, and loads object files. Code that was written in LLVM's language to begin with (the
   inner loops of convolutions) enters here.
-- `cache`: object files on disk, so that numba is imported only where something is compiled for the first time.
+- `cache`: object files on disk, so that numba is imported only where something is compiled for the first time. `trust`: which of
+  them are run, those that no other user could have written.
 - `entry`, `parallel` and `pool`: calling what was loaded, on one thread or several. `settings`: when the operators do so.
 - Beside them, `vector_math`: exp, sin and the rest for kernels; `limits`: what this machine can do at most, measured.
 

@@ -1,12 +1,14 @@
 """Compiled code on disk, so that it is compiled once on a machine and not once in a process.
 
-A file holds the object file, the names of functions it needs from outside, and a checksum of both. Several processes may start
-at once and find nothing: each compiles, writes to a temporary file and renames it, and the last one wins; they are all the same.
-A file that is cut short or was changed is not used, and is written anew.
+A file holds the object file, the names of functions it needs from outside, and a checksum of both and of the name it is kept
+under. Several processes may start at once and find nothing: each compiles, writes to a temporary file and renames it, and the
+last one wins; they are all the same. A file that is cut short or was changed never gets as far as LLVM: a warning names it, and
+it is made anew.
 
 The directory is `INTERNALS_CACHE_DIR`, or `internals` in the user's cache directory. Where nothing can be written, code is kept
 for this process only. `INTERNALS_CACHE_DIR` may name several, as `PATH` does: code is looked for in all and written to the first,
-so that a class finds what was compiled for it, and nobody in it writes what others run.
+so that a class finds what was compiled for it, and nobody in it writes what others run. Everyone may read what is written (0644,
+folders 0755), whatever the umask. What others might have written is not run (`trust.py`); a warning says what, and why.
 
 How the real one differs: Inductor's cache (`torch/_inductor/codecache.py`) does so with shared libraries, under a file lock.
 """
@@ -22,7 +24,12 @@ from functools import cache as once
 from pathlib import Path
 from typing import NamedTuple
 
-MAGIC = b"internals machine code 1\n"
+from internals.core.warn import warn_once
+
+from . import trust
+
+MAGIC = b"internals machine code 2\n"
+BEFORE = b"internals machine code 1\n"  # files of earlier versions, which only their owner could read
 
 
 class Code(NamedTuple):
@@ -33,12 +40,16 @@ class Code(NamedTuple):
 
 
 def load(key: str) -> Code | None:
-    """The code stored under `key`, None if there is none or the file is damaged."""
+    """The code stored under `key`, None if there is none that can be used."""
     found = read(key, "o")
     if found is None:
         return None
     header, _, machine_code = found.partition(b"\n")
-    return Code(machine_code, tuple(json.loads(header)))
+    try:
+        return Code(machine_code, tuple(json.loads(header)))
+    except (TypeError, ValueError):
+        damaged(key, "o", "the names of what it needs cannot be read")
+        return None
 
 
 def store(key: str, code: Code) -> None:
@@ -47,29 +58,48 @@ def store(key: str, code: Code) -> None:
 
 
 def read(key: str, kind: str) -> bytes | None:
-    """What `write` stored under `key`, None if there is nothing or the file is damaged."""
+    """What `write` stored under `key`, None if there is nothing, or nothing that is whole and trusted."""
     start = len(MAGIC) + 32
     for folder in directories():
-        with suppress(OSError):
-            content = _path(folder, key, kind).read_bytes()
-            if content.startswith(MAGIC) and hashlib.sha256(content[start:]).digest() == content[len(MAGIC) : start]:
+        names = _names(key, kind)
+        try:
+            content = trust.read(folder, *names)
+        except trust.Refused as refused:
+            _say_refused(folder, refused)
+        except OSError:
+            pass
+        else:
+            if content.startswith(MAGIC) and _checksum(key, kind, content[start:]) == content[len(MAGIC) : start]:
                 return content[start:]
+            if not content.startswith(BEFORE):
+                damaged(key, kind, f"the checksum in {folder.joinpath(*names)} is wrong")
     return None
 
 
 def write(key: str, kind: str, payload: bytes) -> None:
-    """Store bytes under `key`; nothing happens where nothing can be written."""
-    path = _path(directory(), key, kind)
+    """Store bytes under `key`; nothing happens where nothing can be written, or others could write as well."""
+    subfolder, name = _names(key, kind)
+    try:
+        folder = trust.folder(directory(), subfolder, make=True)
+        handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{key[:8]}")
+    except trust.Refused as refused:
+        return _say_refused(directory(), refused)
+    except OSError:
+        return
     with suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{key[:8]}")
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(MAGIC + hashlib.sha256(payload).digest() + payload)
-            os.replace(temporary, path)
+                file.write(MAGIC + _checksum(key, kind, payload) + payload)
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, folder / name)
         except BaseException:
             os.unlink(temporary)
             raise
+
+
+def damaged(key: str, kind: str, why: str) -> None:
+    """Warn that what is stored under `key` is not used but made anew."""
+    warn_once(f"{'.'.join(_names(key, kind)[1:])} in the cache of compiled code is damaged, and made anew: {why}")
 
 
 def directories() -> list[Path]:
@@ -90,8 +120,19 @@ def clear() -> None:
             path.unlink()
 
 
-def _path(folder: Path, key: str, kind: str) -> Path:
-    return folder / key[:2] / f"{key}.{kind}"
+def _names(key: str, kind: str) -> tuple[str, str]:
+    return key[:2], f"{key}.{kind}"
+
+
+def _checksum(key: str, kind: str, payload: bytes) -> bytes:
+    return hashlib.sha256(f"{key}.{kind}\n".encode() + payload).digest()
+
+
+def _say_refused(folder: Path, refused: trust.Refused) -> None:
+    warn_once(
+        f"compiled code in {folder} is not used, and each process compiles its own: {refused}, or set INTERNALS_CACHE_DIR to a "
+        "folder that only you can write"
+    )
 
 
 @once

@@ -30,7 +30,7 @@ from typing import Any
 from . import cache
 from .entry import Entry
 from .language import DeviceFunction, Inline, Kernel, as_inline, bound
-from .llvm import CompileError, digest, emit, host, load, whole_at_fork
+from .llvm import CompileError, digest, emit, host, load, stored, whole_at_fork
 
 CALLS = {"f4": "float", "f8": "double", "i8": "i64"}  # numbers as LLVM knows them; everything else is a pointer
 
@@ -39,18 +39,13 @@ def compiled(kernel: Kernel, signature: str, aliasing: bool = False) -> Entry:
     """The machine code of `kernel` for these argument types: from the disk, else from numba. See `Kernel.entry`."""
     key = key_of(kernel, signature, aliasing)
     symbol = f"k_{key[:24]}"
-    code = cache.load(key)
-    if code is not None:
-        try:
-            return Entry(kernel.name, load(code, symbol), signature, key)
-        except CompileError:
-            pass  # it was made where numba's own functions were loaded
-    refused = code is not None
-    with _lock:
-        code = None if refused else cache.load(key)  # another thread may have been at it
-        if code is None:
-            code = emit(llvm_text(kernel, signature, aliasing), {"entry": symbol}, optimize=False)
-            cache.store(key, code)
+    code = stored(key, symbol)
+    if code is None:
+        with _lock:
+            code = stored(key, symbol)  # another thread may have been at it
+            if code is None:
+                code = emit(llvm_text(kernel, signature, aliasing), {"entry": symbol}, optimize=False)
+                cache.store(key, code)
     return Entry(kernel.name, load(code, symbol), signature, key)
 
 

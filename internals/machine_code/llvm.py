@@ -15,6 +15,7 @@ from __future__ import annotations
 import ctypes.util
 import hashlib
 import os
+import sys
 import threading
 from collections.abc import Callable
 from functools import cache as once
@@ -40,11 +41,26 @@ def functions_from_ir(
     """The addresses of functions of an LLVM module, which may be of any type. See `entry_from_ir`."""
     full_key = digest("ir", key, *symbols, host())
     names = {symbol: f"k_{full_key[:24]}_{symbol}" for symbol in symbols}
-    stored = cache.load(full_key)
-    if stored is None:
-        stored = emit(text if isinstance(text, str) else text(), names, optimize)
-        cache.store(full_key, stored)
-    return tuple(load(stored, name) for name in names.values())
+    code = stored(full_key, *names.values())
+    if code is None:
+        code = emit(text if isinstance(text, str) else text(), names, optimize)
+        cache.store(full_key, code)
+    return tuple(load(code, name) for name in names.values())
+
+
+def stored(key: str, *symbols: str) -> cache.Code | None:
+    """The object file on disk with these functions, None if there is none that can be used in this process.
+
+    The checksum says that a file is as it was written. That it is an object file for this machine is looked at as well: LLVM
+    crashes where there is none, as does the call of a function that is not in it."""
+    code = cache.load(key)
+    if code is None:
+        return None
+    with _lock:
+        if not _is_object_file(code.object) or not all(symbol.encode() in code.object for symbol in symbols):
+            cache.damaged(key, "o", f"it is no object file for this machine with {', '.join(symbols)} in it")
+            return None
+        return None if _missing(code) else code  # it may have been made where numba's own functions were loaded
 
 
 def digest(*parts: str) -> str:
@@ -94,13 +110,13 @@ def assembly(text: str) -> str:
 def load(code: cache.Code, symbol: str) -> int:
     """The address of `symbol` in an object file, which is loaded into the process if it is not yet there.
 
-    Raises CompileError if it needs a function that this process does not have.
+    Raises CompileError if it needs a function that this process does not have, or does not have this one itself.
     """
     ll = _binding()
     with _lock:
         address = _loaded.get(symbol)
         if address is None:
-            if missing := [name for name in code.externals if not _find(name)]:
+            if missing := _missing(code):
                 raise CompileError(f"machine code needs {', '.join(missing)}, which this process does not have")
             engine = _engine()
             address = engine.get_function_address(symbol)  # another function of a file that was loaded may be asked for
@@ -108,6 +124,8 @@ def load(code: cache.Code, symbol: str) -> int:
                 engine.add_object_file(ll.ObjectFileRef.from_data(code.object))
                 engine.finalize_object()
                 address = engine.get_function_address(symbol)
+            if not address:
+                raise CompileError(f"machine code has no function {symbol}")
             _loaded[symbol] = address
     return address
 
@@ -127,6 +145,10 @@ whole_at_fork(_lock)
 _loaded: dict[str, int] = {}
 
 
+def _missing(code: cache.Code) -> list[str]:
+    return [name for name in code.externals if not _find(name)]
+
+
 def _find(name: str) -> bool:
     ll = _binding()
     if not ll.address_of_symbol(name):
@@ -134,6 +156,18 @@ def _find(name: str) -> bool:
         if libm is not None:
             ll.load_library_permanently(libm)
     return bool(ll.address_of_symbol(name))
+
+
+def _is_object_file(content: bytes) -> bool:
+    """Whether it begins as those that are made here, which says for which machine it is, and LLVM can read it."""
+    return content.startswith(_beginning()) and bool(_binding().ObjectFileRef.from_data(content)._ptr)
+
+
+@once
+def _beginning() -> bytes:
+    """What tells the machine in an object file: of ELF its first 20 bytes, of Mach-O 12, of COFF 2."""
+    length = {"darwin": 12, "win32": 2}.get(sys.platform, 20)
+    return bytes(_target_machine().emit_object(_binding().parse_assembly(""))[:length])
 
 
 @once

@@ -59,9 +59,13 @@ def choose(p: Problem, scratch: Scratch, tell: Callable[[], None] = lambda: None
     key = digest("convolution choice", p.key, host(), version_of(algorithms, direct, products, vector_code, winograd))
     stored = cache.read(key, "json")
     if stored is not None:
-        description, ratio = json.loads(stored)
-        choice = Choice(from_list(description), ratio, 0)
-        return choice, choice.algorithm.make(p, scratch)
+        try:
+            description, ratio = json.loads(stored)
+            choice = Choice(from_list(description), float(ratio), 0)
+        except (KeyError, TypeError, ValueError):
+            cache.damaged(key, "json", "it names no algorithm")
+        else:
+            return choice, choice.algorithm.make(p, scratch)
     tell()
     choice = _try_all(p, scratch)
     cache.write(key, "json", json.dumps([to_list(choice.algorithm), choice.ratio]).encode())
