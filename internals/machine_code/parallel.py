@@ -65,6 +65,8 @@ def set_num_threads(num_threads: int) -> None:
         raise RuntimeError(f"set_num_threads expects an int, but got {type(num_threads).__name__}")
     if num_threads < 1:
         raise RuntimeError("set_num_threads expects a positive integer")
+    if num_threads >= 1 << 31:
+        raise ValueError("Overflow when unpacking long")
     _threads.number = num_threads
     _limit_blas(num_threads)
 

@@ -149,8 +149,8 @@ def run_in_parts(kernel: int, n: int, grain: int, packed: bytes, threads: int) -
     if not pool.free.acquire(blocking=False):
         return False
     try:
-        pool.wake(threads - 1)
         size = max(grain, -(-n // (PARTS_A_THREAD * threads)))
+        pool.wake(min(threads, -(-n // size)) - 1)
         _functions()[0](pool.board, kernel, n, size, packed)
     finally:
         pool.free.release()

@@ -177,7 +177,8 @@ def arange_start_step(
     if t.device is CPU:
         with np.errstate(all="ignore"):
             if kind.category == dt.INTEGRAL:
-                array(t)[...] = (np.arange(count, dtype=np.int64) * int(step) + int(start)).astype(kind.np)
+                first, stride = checked(start, dt.int64), checked(step, dt.int64)
+                array(t)[...] = (np.arange(count, dtype=np.int64) * stride + first).astype(kind.np)
             else:
                 array(t)[...] = np.arange(count, dtype=np.float64) * float(step) + float(start)
         return t

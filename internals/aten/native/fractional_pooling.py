@@ -108,6 +108,8 @@ def _check(dims: int, name: str, t: Any, kernel: Sequence[int], size: Sequence[i
         )
     name = name if dims == 2 else f"{name}_out"
     for side, n, m, k in zip(_SIDES[-dims:], t.shape[-dims:], size, kernel):
+        if k < 0:
+            raise RuntimeError(f"{name}(): kernel_size must not be negative, but got {list(kernel)}")
         if m + k - 1 > n - (dims == 3):  # a volume must have one place more than it needs
             raise RuntimeError(f"{name}(): pool {side} {k} too large relative to input {side} {n}")
     if samples.dtype is not t.dtype:

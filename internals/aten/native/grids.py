@@ -25,6 +25,7 @@ from internals.core.warn import warn_once
 
 from .factories import empty
 
+MOST_DIMENSIONS = 64  # of an array of numpy's
 INDEXING = "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument."
 
 
@@ -65,6 +66,11 @@ def combinations(self: Any, r: int = 2, with_replacement: bool = False) -> Any:
     _check_vector(self)
     if r < 0:
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
+    if r > MOST_DIMENSIONS:
+        raise RuntimeError(
+            f"combinations: expected r, the number of dimensions of a grid of all choices, to be at "
+            f"most {MOST_DIMENSIONS}, but got {r}"
+        )
     if r == 0:
         return ops.new_empty(self, [0], self.dtype, None, self.device, None)
     n = self.numel()
@@ -83,14 +89,14 @@ def tril_indices(
 
     Raises RuntimeError for a negative size, NotImplementedError for another dtype than int64 and int32.
     """
-    return _indices("tril_indices", np.tril_indices, row, col, offset, dtype, layout, device, pin_memory)
+    return _indices("tril_indices", True, row, col, offset, dtype, layout, device, pin_memory)
 
 
 def triu_indices(
     row: int, col: int, offset: int = 0, dtype: Any = dt.int64, layout: Any = None, device: Any = None, pin_memory: Any = None
 ) -> Any:
     """The same for the upper triangle."""
-    return _indices("triu_indices", np.triu_indices, row, col, offset, dtype, layout, device, pin_memory)
+    return _indices("triu_indices", False, row, col, offset, dtype, layout, device, pin_memory)
 
 
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
@@ -137,7 +143,7 @@ def _check_vector(t: TensorImpl) -> None:
 
 
 def _indices(
-    name: str, loop: Any, row: int, col: int, offset: int, dtype: Any, layout: Any, device: Any, pin_memory: Any
+    name: str, lower: bool, row: int, col: int, offset: int, dtype: Any, layout: Any, device: Any, pin_memory: Any
 ) -> Any:
     for what, n in (("row", row), ("col", col)):
         if n < 0:
@@ -145,7 +151,20 @@ def _indices(
     kind = dtype or dt.int64
     if kind not in (dt.int64, dt.int32):
         raise not_implemented(name, kind)
-    places = np.stack(loop(row, offset, col))
-    t = empty(places.shape, kind, layout, CPU, pin_memory)
-    array(t)[...] = places
+    count = _below(row, col, offset) if lower else row * col - _below(row, col, offset - 1)
+    t = empty((2, count), kind, layout, CPU, pin_memory)
+    if count:
+        first = max(0, -offset) if lower else 0
+        rows = np.arange(first, row if lower else min(row, col - offset))
+        starts = np.zeros_like(rows) if lower else np.maximum(rows + max(offset, -row), 0)
+        lengths = (np.minimum(rows + min(offset, col) + 1, col) if lower else col) - starts
+        skipped = np.cumsum(lengths) - lengths - starts
+        array(t)[0], array(t)[1] = np.repeat(rows, lengths), np.arange(count) - np.repeat(skipped, lengths)
     return t if device is None else t.to(devices.resolve(device))
+
+
+def _below(row: int, col: int, offset: int) -> int:
+    """How many places of a matrix are in or below a diagonal."""
+    first = min(row, max(0, -offset))  # the first row that has any
+    full = max(first, min(row, col - offset - 1))  # the first that has all
+    return (full - first) * (first + full + 2 * offset + 1) // 2 + (row - full) * col

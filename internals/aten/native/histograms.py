@@ -22,10 +22,11 @@ from internals.aten.dtype_checks import not_implemented
 from internals.aten.set_output import set_output
 from internals.core import dtype as dt
 from internals.core import return_types
+from internals.core.device import CPU
 from internals.core.dtype import FLOATING
 from internals.core.float_errors import quietly
 from internals.core.scalar import checked
-from internals.core.tensor_impl import array, from_array, snapshot
+from internals.core.tensor_impl import array, empty_contiguous, from_array, snapshot
 
 from .histogram_bins import (
     Range,
@@ -141,16 +142,19 @@ def bincount(self: Any, weights: Any = None, minlength: int = 0) -> Any:
     if self.dtype.category == FLOATING or self.dtype is dt.bool_ or self.is_complex():
         raise not_implemented("bincount_cpu", self.dtype)
     if a.shape == (0,):
-        return from_array(np.zeros(minlength, np.int64))
+        return _tally([], None, (minlength,))
     if a.ndim != 1 or a.min() < 0:
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    last = int(a.max())
+    if last >= 2**63 - 1:
+        raise RuntimeError(f"maximum value of input overflowed, it should be < {2**63 - 1} but got {last}")
+    size = (max(last + 1, minlength),)
     if weights is None:
-        return from_array(np.bincount(a, minlength=minlength))
+        return _tally([a], None, size)
     if tuple(weights.shape) != tuple(self.shape):
         raise RuntimeError("weights should be 1-d and have the same length as input")
-    kind = np.float32 if weights.dtype is dt.float32 else np.float64
-    w = array(weights).real.astype(np.float64)
-    return from_array(np.bincount(a, w, minlength).astype(kind))
+    sums = _tally([a], array(weights).real.astype(np.float64), size)
+    return from_array(array(sums).astype(np.float32)) if weights.dtype is dt.float32 else sums
 
 
 def _histogram(self: Any, edges: Any, weight: Any, density: bool, out: Any) -> Any:
@@ -181,9 +185,24 @@ def _count(rows: Any, edges: list[Any], weight: Any, density: bool, place: Place
     for x, e in zip(rows.T, edges):
         inside &= (x >= e[0]) & (x <= e[-1])
     places = [np.minimum(place(x[inside], e), n - 1) for x, e, n in zip(rows.T, edges, bins)]
-    flat = np.ravel_multi_index(places, bins) if places else np.zeros(0, np.int64)
-    counts = np.bincount(flat, None if weight is None else weight[inside], int(np.prod(bins))).reshape(bins)
+    tally = _tally(places, None if weight is None else weight[inside], tuple(bins))
+    counts = array(tally).copy()
     return quietly(_densities, counts, edges) if density else counts
+
+
+def _tally(places: list[Any], weights: Any, shape: tuple[int, ...]) -> Any:
+    """How often each place of a tensor occurs, told by its coordinates, or the sums of the weights.
+
+    The tensor comes first: that fails if there is no room for it, while numpy's `bincount` writes
+    beyond its array when the largest place overflows."""
+    out = empty_contiguous(shape, dt.int64 if weights is None else dt.float64, CPU)
+    if len(places) > 1:
+        flat = np.ravel_multi_index(places, shape)
+    else:
+        flat = places[0] if places else np.zeros(0, np.int64)
+    found, counts = np.bincount(flat, weights), array(out).reshape(-1)
+    counts[: found.size], counts[found.size :] = found, 0
+    return out
 
 
 def _densities(counts: Any, edges: list[Any]) -> Any:

@@ -11,6 +11,7 @@ FreeBSD's msun (Sun Microsystems, 1993), evaluated on whole arrays, and in singl
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any
@@ -99,7 +100,8 @@ def frac(a: Any, out: Any) -> None:
 
 def round_to(decimals: int) -> Loop:
     """Round to `decimals` digits: scale, round half to even, scale back."""
-    return partial(round_after_point if decimals > 0 else round_before_point, scale=10.0 ** abs(decimals))
+    scale = 10.0 ** abs(decimals) if abs(decimals) <= 308 else math.inf
+    return partial(round_after_point if decimals > 0 else round_before_point, scale=scale)
 
 
 @in_single

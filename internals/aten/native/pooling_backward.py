@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from internals.aten.dtype_checks import not_implemented
 from internals.core import dtype as dt
 from internals.core.tensor_impl import array, snapshot
 from internals.machine_code.settings import use_compiled
@@ -69,6 +70,8 @@ def avg_pool2d_backward(
 ) -> Any:
     """Each gradient, over its window's divisor, at all elements of the window."""
     kernel, stride, padding, _ = pool_arguments("avg_pool2d", kernel_size, stride, padding, [1])
+    if self.dtype.category != dt.FLOATING and self.dtype is not dt.int64:
+        raise not_implemented("avg_pool2d_backward", self.dtype)
     if use_compiled(self.numel(), COMPILED) and _agree(grad_output, self):
         size, dx = grad_output.shape[-2:], empty_as(self, self.shape)
         kernels = compiled_for(grad_output, dx)

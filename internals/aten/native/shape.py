@@ -86,6 +86,8 @@ def repeat_interleave_Tensor(repeats: TensorImpl, output_size: int | None = None
     counts = snapshot(repeats)
     if counts.size and counts.min() < 0:
         raise RuntimeError("repeats can not be negative")
+    if counts.sum(dtype=np.float64) >= 2.0**63:
+        raise RuntimeError("repeat_interleave: the sum of repeats overflows int64")
     total = int(counts.sum())
     if output_size is not None and output_size != total:
         raise RuntimeError("allocated size does not match required size")
@@ -194,5 +196,6 @@ def _triangle(name: str, loop: Any, self: TensorImpl, diagonal: int, out: Any) -
     check_triangle(name, self)
     out = set_output(self.shape, self.dtype, out, out is self)
     if out.numel():
-        array(out)[...] = loop(array(self), diagonal)
+        rows, columns = self.shape[-2:]
+        array(out)[...] = loop(array(self), max(-rows, min(diagonal, columns)))
     return out

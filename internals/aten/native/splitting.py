@@ -9,6 +9,7 @@ How the real one differs: not at all.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from internals._generated import ops
@@ -19,16 +20,21 @@ from internals.core.tensor_impl import TensorImpl
 
 from . import views
 
+MOST_EMPTY = 1 << 17  # parts without elements; as many take half a second
+
 
 def tensor_split_sections(self: Any, sections: int, dim: int = 0) -> Any:
-    """`sections` parts whose sizes differ by one at most, the larger ones first. Raises RuntimeError unless there is one."""
+    """`sections` parts whose sizes differ by one at most, the larger ones first.
+
+    Raises RuntimeError unless there is one, and for far more than there are elements."""
     d = _check_dim(self, dim)
     if sections <= 0:
         raise RuntimeError(f"number of sections must be larger than 0, got {sections}")
-    least, longer = divmod(self.shape[d], sections)
-    sizes = [least + (i < longer) for i in range(sections)]
-    starts = [sum(sizes[:i]) for i in range(sections)]
-    return tuple(ops.slice_Tensor(self, d, start, start + size, 1) for start, size in zip(starts, sizes))
+    n = self.shape[d]
+    check_number_of_parts("number of sections", sections, n)
+    least, longer = divmod(n, sections)
+    starts = [i * least + min(i, longer) for i in range(sections + 1)]
+    return tuple(ops.slice_Tensor(self, d, start, end, 1) for start, end in pairwise(starts))
 
 
 def tensor_split_indices(self: Any, indices: Sequence[int], dim: int = 0) -> Any:
@@ -97,6 +103,14 @@ def unsafe_split(self: TensorImpl, split_size: int, dim: int = 0) -> Any:
 
 def unsafe_split_with_sizes(self: TensorImpl, split_sizes: Sequence[int], dim: int = 0) -> Any:
     return _unrelated(views.split_with_sizes(self, split_sizes, dim))
+
+
+def check_number_of_parts(name: str, parts: int, size: int) -> None:
+    """Raises RuntimeError for parts without elements in such numbers that only a mistake asks for."""
+    if parts > max(size, MOST_EMPTY):
+        raise RuntimeError(
+            f"{name} must be at most {max(size, MOST_EMPTY)} for a dimension of size {size}, got {parts}"
+        )
 
 
 def _unrelated(parts: Sequence[Any]) -> Any:

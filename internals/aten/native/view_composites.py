@@ -16,6 +16,8 @@ from internals.core.formats import contiguous_format
 from internals.core.geometry import infer_size, view_strides, wrap_dim
 from internals.core.warn import warn_once
 
+from .splitting import check_number_of_parts
+
 
 def reshape(self: Any, shape: Sequence[int]) -> Any:
     """`view` where strides allow it, otherwise a copy in the new shape."""
@@ -109,6 +111,7 @@ def chunk(self: Any, chunks: int, dim: int = 0) -> Any:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     n = self.size(dim)
     if n == 0:
+        check_number_of_parts("chunks", chunks, n)
         return ops.split_with_sizes(self, [0] * chunks, dim)
     return ops.split_Tensor(self, -(-n // chunks), dim)
 

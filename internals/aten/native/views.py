@@ -11,6 +11,7 @@ How the real one differs: every view op also has a `_copy` twin for backends wit
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from functools import lru_cache
 from typing import Any
 
@@ -308,7 +309,7 @@ def split_with_sizes(self: TensorImpl, split_sizes: Sequence[int], dim: int = 0)
             f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {dim}), but got "
             f"split_sizes={list(split_sizes)}"
         )
-    ends = [sum(split_sizes[: i + 1]) for i in range(len(split_sizes))]
+    ends = accumulate(split_sizes)
     return tuple(slice(self, dim, end - length, end) for end, length in zip(ends, split_sizes))
 
 

@@ -32,10 +32,12 @@ def unfold_windows(x: Any, kernel: Sequence[int], stride: Sequence[int], dilatio
     spatial = x.shape[2:]
     positions = [(s - d * (k - 1) - 1) // st + 1 for s, k, st, d in zip(spatial, kernel, stride, dilation)]
     steps = x.strides[2:]
+    between = [t * st if p > 1 else 0 for t, st, p in zip(steps, stride, positions)]
+    within = [t * d if k > 1 else 0 for t, d, k in zip(steps, dilation, kernel)]
     return np.lib.stride_tricks.as_strided(
         x,
         (*x.shape[:2], *kernel, *positions),
-        (*x.strides[:2], *(t * d for t, d in zip(steps, dilation)), *(t * s for t, s in zip(steps, stride))),
+        (*x.strides[:2], *within, *between),
         writeable=False,
     )
 

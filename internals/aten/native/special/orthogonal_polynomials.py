@@ -4,12 +4,14 @@ A family is two formulas: the polynomial of degree 1 (that of degree 0 is 1), an
 next, of degree k + 1. Chebyshev's four kinds differ in degree 1 only. The degree is the integer part of `n`; negative degrees
 give 0. None has a derivative, in PyTorch neither; complex numbers and half precision are refused (NotImplementedError).
 
-How the real one differs: Chebyshev's of high degrees are computed from cosines; Hermite's are NaN from some degree on.
+High degrees, as in PyTorch: between -1 and 1 Chebyshev's are what their names say, functions of an angle; Hermite's are NaN from
+some degree on; where Legendre's and Laguerre's are 1 in all degrees, no step is needed. Whatever has become NaN stays it.
+
+How the real one differs: it takes as many steps as `n` says, for minutes or years; here there is a most.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -17,70 +19,68 @@ import numpy as np
 
 from ..real import real
 
+MOST = 1 << 16  # steps, which take half a second
+
 
 def chebyshev_polynomial_t(x: Any, n: Any, out: Any = None) -> Any:
     """cos(n t), for x = cos(t)."""
-    return _run("chebyshev_polynomial_t_cpu", lambda x: x, chebyshev, x, n, out)
+    return _chebyshev("t", x, n, out)
 
 
 def chebyshev_polynomial_u(x: Any, n: Any, out: Any = None) -> Any:
     """sin((n + 1) t) / sin(t), for x = cos(t)."""
-    return _run("chebyshev_polynomial_u_cpu", lambda x: x + x, chebyshev, x, n, out)
+    return _chebyshev("u", x, n, out)
 
 
 def chebyshev_polynomial_v(x: Any, n: Any, out: Any = None) -> Any:
     """cos((n + 1/2) t) / cos(t / 2), for x = cos(t)."""
-    return _run("chebyshev_polynomial_v_cpu", lambda x: x + x - 1, chebyshev, x, n, out)
+    return _chebyshev("v", x, n, out)
 
 
 def chebyshev_polynomial_w(x: Any, n: Any, out: Any = None) -> Any:
     """sin((n + 1/2) t) / sin(t / 2), for x = cos(t)."""
-    return _run("chebyshev_polynomial_w_cpu", lambda x: x + x + 1, chebyshev, x, n, out)
+    return _chebyshev("w", x, n, out)
 
 
 def shifted_chebyshev_polynomial_t(x: Any, n: Any, out: Any = None) -> Any:
     """Chebyshev's T of 2 x - 1, and so the next three: orthogonal from 0 to 1."""
-    return _run("shifted_chebyshev_polynomial_t_cpu", lambda x: 2 * x - 1, shifted, x, n, out)
+    return _chebyshev("t", x, n, out, shift=True)
 
 
 def shifted_chebyshev_polynomial_u(x: Any, n: Any, out: Any = None) -> Any:
-    return _run("shifted_chebyshev_polynomial_u_cpu", lambda x: 2 * (2 * x - 1), shifted, x, n, out)
+    return _chebyshev("u", x, n, out, shift=True)
 
 
 def shifted_chebyshev_polynomial_v(x: Any, n: Any, out: Any = None) -> Any:
-    return _run("shifted_chebyshev_polynomial_v_cpu", lambda x: 2 * (2 * x - 1) - 1, shifted, x, n, out)
+    return _chebyshev("v", x, n, out, shift=True)
 
 
 def shifted_chebyshev_polynomial_w(x: Any, n: Any, out: Any = None) -> Any:
-    return _run("shifted_chebyshev_polynomial_w_cpu", lambda x: 2 * (2 * x - 1) + 1, shifted, x, n, out)
+    return _chebyshev("w", x, n, out, shift=True)
 
 
 def hermite_polynomial_h(x: Any, n: Any, out: Any = None) -> Any:
     """Hermite's, as physicists define them: leading coefficient 2**n."""
-    return _run("hermite_polynomial_h_cpu", lambda x: x + x, physicists, x, n, out)
+    return _run("hermite_polynomial_h_cpu", lambda x: x + x, physicists, too_high, x, n, out)
 
 
 def hermite_polynomial_he(x: Any, n: Any, out: Any = None) -> Any:
     """Hermite's, as statisticians define them: leading coefficient 1."""
-    return _run("hermite_polynomial_he_cpu", lambda x: x, statisticians, x, n, out)
+    return _run("hermite_polynomial_he_cpu", lambda x: x, statisticians, too_high, x, n, out)
 
 
 def laguerre_polynomial_l(x: Any, n: Any, out: Any = None) -> Any:
     """Laguerre's: orthogonal from 0 to infinity, weighted by exp(-x)."""
-    return _run("laguerre_polynomial_l_cpu", lambda x: 1 - x, laguerre, x, n, out)
+    return _run("laguerre_polynomial_l_cpu", lambda x: 1 - x, laguerre, at_zero, x, n, out)
 
 
 def legendre_polynomial_p(x: Any, n: Any, out: Any = None) -> Any:
     """Legendre's: orthogonal from -1 to 1, without a weight."""
-    return _run("legendre_polynomial_p_cpu", lambda x: x, legendre, x, n, out)
+    return _run("legendre_polynomial_p_cpu", lambda x: x, legendre, at_the_ends, x, n, out)
 
 
 def chebyshev(k: int, x: Any, p: Any, q: Any) -> Any:
     return 2 * x * q - p
-
-
-def shifted(k: int, x: Any, p: Any, q: Any) -> Any:
-    return chebyshev(k, 2 * x - 1, p, q)
 
 
 def physicists(k: int, x: Any, p: Any, q: Any) -> Any:
@@ -99,18 +99,78 @@ def legendre(k: int, x: Any, p: Any, q: Any) -> Any:
     return ((2 * k + 1) * x * q - k * p) / (k + 1)
 
 
-def recurrence(x: Any, n: Any, out: Any, first: Callable[[Any], Any], step: Callable[..., Any]) -> None:
-    """The polynomials of degrees 0, 1, 2, ... at x, one after the other; each element keeps that of its own degree."""
-    x, degree = np.asarray(x), np.asarray(n).astype(np.int64)
-    p, q = np.ones_like(x), first(x)
-    result = np.where(degree == 0, p, np.where(degree > 0, q, 0))
-    for k in range(1, int(degree.max(initial=0))):
-        if np.isnan(q).all():  # and so are all that follow
-            break
-        p, q = q, step(k, x, p, q)
-        result = np.where(degree > k, q, result)
-    out[...] = result
+FIRST_OF_CHEBYSHEV = {"t": lambda x: x, "u": lambda x: x + x, "v": lambda x: x + x - 1, "w": lambda x: x + x + 1}
+
+# High degrees that take no steps: for which elements, and what they are.
 
 
-def _run(kernel: str, first: Any, step: Any, x: Any, n: Any, out: Any) -> Any:
-    return real(kernel, partial(recurrence, first=first, step=step), x, n, out=out, half=False)
+def of_angle(x: Any, n: Any, kind: str) -> tuple[Any, Any]:
+    """Chebyshev's, of the angle whose cosine is x; at 1 and -1 the limits of these fractions."""
+    angle, m = np.arccos(x), n.astype(x.dtype)
+    sign = np.where(n % 2, -1, 1)
+    if kind == "t":
+        limits, between = (1, sign), np.cos(m * angle)
+    elif kind == "u":
+        limits, between = (m + 1, sign * (m + 1)), np.sin((m + 1) * angle) / np.sin(angle)
+    elif kind == "v":
+        limits, between = (1, sign * (2 * m + 1)), np.cos((m + 0.5) * angle) / np.cos(angle / 2)
+    else:
+        limits, between = (2 * m + 1, sign), np.sin((m + 0.5) * angle) / np.sin(angle / 2)
+    return (n > 8) & (abs(x) <= 1), np.select([x == 1, x == -1], limits, between)
+
+
+def too_high(x: Any, n: Any) -> tuple[Any, Any]:
+    return n > (128 if x.dtype == np.float32 else 512), np.nan
+
+
+def at_zero(x: Any, n: Any) -> tuple[Any, Any]:
+    return (x == 0) & (n >= 0), 1
+
+
+def at_the_ends(x: Any, n: Any) -> tuple[Any, Any]:
+    return (abs(x) == 1) & (n >= 0), np.where((x < 0) & (n % 2 == 1), -1, 1)
+
+
+def polynomial(
+    x: Any, n: Any, out: Any, name: str, first: Any, step: Any, high: Any, shift: bool
+) -> None:
+    """Of degree n at x, element by element."""
+    x, degree = np.broadcast_arrays(2 * x - 1 if shift else x, np.asarray(n).astype(np.int64))
+    known, values = high(x, degree)
+    out[...] = np.where(known, values, np.where(degree > 0, first(x), degree == 0))
+    left = ~known & (degree > 1)
+    out[left] = recurrence(x[left], degree[left], name, first, step)
+
+
+def recurrence(x: Any, degree: Any, name: str, first: Any, step: Any) -> Any:
+    """The polynomials of degrees 1, 2, ... at x, one after the other; each element keeps its own.
+
+    Raises RuntimeError for a degree that takes too many steps."""
+    result = np.full_like(x, np.nan)
+    p, q, k = np.ones_like(x), first(x), 1
+    for last in np.unique(degree).tolist():
+        while k < last:
+            if k % 64 == 0 and np.isnan(q[degree >= last]).all():  # and so are all that follow
+                return result
+            if k == MOST:
+                raise RuntimeError(
+                    f"special_{name}: expected n to be at most {MOST}, the number of steps that "
+                    f"are taken to a polynomial of degree n, but got {last}"
+                )
+            p, q, k = q, step(k, x, p, q), k + 1
+        result[degree == last] = q[degree == last]
+    return result
+
+
+def _chebyshev(kind: str, x: Any, n: Any, out: Any, shift: bool = False) -> Any:
+    kernel = f"{'shifted_' if shift else ''}chebyshev_polynomial_{kind}_cpu"
+    first, high = FIRST_OF_CHEBYSHEV[kind], partial(of_angle, kind=kind)
+    return _run(kernel, first, chebyshev, high, x, n, out, shift)
+
+
+def _run(
+    kernel: str, first: Any, step: Any, high: Any, x: Any, n: Any, out: Any, shift: bool = False
+) -> Any:
+    name = kernel.removesuffix("_cpu")
+    loop = partial(polynomial, name=name, first=first, step=step, high=high, shift=shift)
+    return real(kernel, loop, x, n, out=out, half=False)
