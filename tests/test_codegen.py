@@ -63,6 +63,7 @@ def test_every_variant_is_reachable_from_python() -> None:
         ("- {func: 'f(Tensor x) -> Tensor', variants: methods, dispatch: {CPU: a.b}}", "variants: there is no 'methods'"),
         ("- {func: 'f(Tensor x) -> Tensor', python_module: la, dispatch: {CPU: a.b}}", "python_module: there is no 'la'"),
         ("- {func: 'f(Tensor x) -> Tensor', autogen: f_ f.out, dispatch: {CPU: a.b}}", "'f_ f.out' is no twin; write f_, f.out"),
+        ("- {func: 'f(Tensor x) -> Tensor', no_overlap: y, dispatch: {CPU: a.b}}", "no_overlap: there is no tensor 'y'"),
         ("- {func: 'f(Tensor x) -> Tensor', autogen: 'g.out', dispatch: {CPU: a.b}}", "'g.out' is no twin"),
     ],
 )
