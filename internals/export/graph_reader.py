@@ -32,6 +32,7 @@ from internals.jit.operators import find_operators
 from internals.jit.operators.registry import Operator
 from internals.jit.schema import FunctionSchema
 from internals.serialization.json_node import JsonNode
+from internals.serialization.script.private_operators import is_written, refusal
 
 from .arguments import Arguments, device_of
 from .decompositions import decomposition
@@ -105,6 +106,8 @@ class GraphReader:
         if target in HANDLERS:
             return HANDLERS[target](self, node)
         operator, written = operator_of(target), decomposition(target)
+        if operator is not None and not is_written(symbol := operator.name.partition(".")[0]):
+            raise node["target"].error(f"is {target}: {refusal(symbol)}")
         given = [(each["name"].text(), each["arg"]) for each in node["inputs"]]
         if written is not None:
             made = self.graph.insertGraph(written.graph, self.inputs_of(written.schema, given, node))

@@ -120,6 +120,8 @@ def emit_builtin_call(
     schemas += [function.schema for function in written]
     if not schemas:
         raise error(where, _unknown(symbol))
+    if n_operators:
+        c.check_operator(symbol, where)
     i, matched = match_schemas(c, schemas, where, args, kwargs, self)  # type: ignore[arg-type]
     if i >= n_operators:
         return c.graph.insertGraph(written[i - n_operators].graph, matched.inputs)[0]

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 
     from .refinement import Condition
 
-Resolver = Callable[[str], Any]  # may also have `resolve_type` and `upgrades`: those of archives do
+Resolver = Callable[[str], Any]  # may also have `resolve_type`, `upgrades` and `check_operator`: those of archives do
 MakeSelf = Callable[[Value], SugaredValue]
 Watch = Callable[[str, Graph], None]  # told the name of each step when it is done (`steps.py`)
 
@@ -272,6 +272,12 @@ class Compiler:
         """For code of an older version: overloads of an operator that meant something else then, by name, and what they meant."""
         find = getattr(self.resolver, "upgrades", None)
         return {} if find is None else find(symbol)
+
+    def check_operator(self, symbol: str, where: SourceRange | None) -> None:
+        """Raises RuntimeError for an operator that this code may not call."""
+        check = getattr(self.resolver, "check_operator", None)
+        if check is not None:
+            check(symbol, where)
 
     def type_of_annotation(self, expr: tree.Expr) -> Type:
         """The type an annotation means. Raises RuntimeError if it means none."""

@@ -30,6 +30,7 @@ from internals.jit.frontend.sugared_values import BuiltinFunction, SimpleValue, 
 from internals.jit.ir import unshaped
 
 from .absent_operators import make_known
+from .private_operators import is_written, refusal
 
 if TYPE_CHECKING:
     from internals.jit.frontend.compiler import Compiler
@@ -79,6 +80,11 @@ class Namespace:
         from .upgraders import upgrades
 
         return upgrades(symbol, self.version)
+
+    def check_operator(self, symbol: str, where: SourceRange | None) -> None:
+        """Raises RuntimeError, which shows the place, for a private operator that no exporter writes."""
+        if not is_written(symbol):
+            raise error(where, refusal(symbol))
 
 
 class Operators(SugaredValue):
