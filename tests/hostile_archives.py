@@ -58,8 +58,8 @@ data = io.BytesIO(sys.stdin.buffer.read())
 """
 
 
-def in_a_process(program: str, data: bytes) -> str:
-    """What `program` prints, a process of its own with `data`, 2 GiB and a minute; it fails if that is not enough."""
-    run = subprocess.run([sys.executable, "-c", BEFORE + program], input=data, capture_output=True, timeout=60)
+def in_a_process(program: str, data: bytes, seconds: int = 60) -> str:
+    """What `program` prints, a process of its own with `data`, 2 GiB and so many seconds; it fails if that is not enough."""
+    run = subprocess.run([sys.executable, "-c", BEFORE + program], input=data, capture_output=True, timeout=seconds)
     assert run.returncode == 0, run.stderr.decode()[-2000:]
     return run.stdout.decode()

@@ -207,6 +207,10 @@ class CachingAllocator(Allocator):
                 self.history = self._logs[-1] if self._logs else None
 
     def _grow(self, size: int, free: list[Block]) -> Block:
+        if size > _limit.nbytes:
+            raise RuntimeError(
+                f"DefaultCPUAllocator: can't allocate {size} bytes for {_limit.reason}, which gets at most {_limit.nbytes}"
+            )
         try:
             memory = self.upstream.allocate(size)
         except RuntimeError:
@@ -292,7 +296,13 @@ def system_free(pointer: int) -> None:
     _raw_free(pointer)
 
 
-_lock = threading.Lock()
+class _Limit(threading.local):
+    """The largest block that a thread gets from the system, and whose limit that is."""
+
+    nbytes, reason = sys.maxsize, ""
+
+
+_lock, _limit = threading.Lock(), _Limit()
 caching_allocator = CachingAllocator()
 _current: Allocator = caching_allocator
 
@@ -300,6 +310,17 @@ _current: Allocator = caching_allocator
 def get_cpu_allocator() -> Allocator:
     """The allocator that new CPU storages come from."""
     return _current
+
+
+@contextmanager
+def limited_blocks(nbytes: int, reason: str) -> Iterator[None]:
+    """Inside the block, this thread gets no new memory of more than `nbytes` in one piece: RuntimeError, which names `reason`."""
+    outer = _limit.nbytes, _limit.reason
+    _limit.nbytes, _limit.reason = min(nbytes, outer[0]), reason
+    try:
+        yield
+    finally:
+        _limit.nbytes, _limit.reason = outer
 
 
 @contextmanager

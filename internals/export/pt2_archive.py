@@ -19,6 +19,7 @@ from internals.serialization.container.zip_reader import ArchiveReader
 from internals.serialization.errors import ArchiveError
 from internals.serialization.json_node import JsonNode
 from internals.serialization.pickles.pickled_types import marked, view_of
+from internals.serialization.text_limits import GRAPH, TextBudget
 from internals.storage import TypedStorage
 
 MAJOR = range(5, 9)  # versions of the schema whose graphs look like this
@@ -41,7 +42,8 @@ def read_program(reader: ArchiveReader) -> JsonNode:
     if not reader.has("models/model.json"):
         names = [n.removeprefix("models/").removesuffix(".json") for n in reader.records if n.startswith("models/")]
         raise ArchiveError(f"has no model 'model'; it has {names}", archive=reader.name)
-    program = JsonNode.parse(reader.text("models/model.json"), reader.name, "models/model.json")
+    text = TextBudget(reader, GRAPH).text("models/model.json")
+    program = JsonNode.parse(text, reader.name, "models/model.json")
     version = program["schema_version"]["major"].integer()
     if version not in MAJOR:
         known = f"{MAJOR[0]} to {MAJOR[-1]}"
@@ -54,7 +56,7 @@ def read_tensors(reader: ArchiveReader, kind: str) -> dict[str, Any]:
     record = f"data/{kind}/model_{kind}_config.json"
     if not reader.has(record):
         return {}
-    config = JsonNode.parse(reader.text(record), reader.name, record)["config"]
+    config = JsonNode.parse(TextBudget(reader, GRAPH).text(record), reader.name, record)["config"]
     return {name: _tensor(reader, entry, f"data/{kind}/") for name, entry in config.items()}
 
 

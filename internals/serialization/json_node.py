@@ -9,6 +9,7 @@ How the real one differs: PyTorch reads model.json into protobuf messages, and m
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -117,7 +118,7 @@ class JsonNode:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) != len(pairs):
-        twice = next(k for i, (k, _) in enumerate(pairs) if k in dict(pairs[:i]))
+        twice = Counter(k for k, _ in pairs).most_common(1)[0][0]
         raise ValueError(f"the key '{twice}' is there twice")
     return made
 

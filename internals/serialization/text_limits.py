@@ -1,8 +1,9 @@
 """How much text an archive may have in proportion to its size.
 
 Parsing makes much of little: the syntax tree of code takes up to 900 times the memory of its text, JSON 20 times. A file of a few
-kilobytes, deflated, could so ask for gigabytes. Networks have a line of code where they have a thousand weights: what is refused
-here was made to harm.
+kilobytes, deflated, could so ask for gigabytes. Networks have a line of code where they have a thousand weights, and the most
+monotonous of them, a trace of two thousand steps that are alike, has eleven times as much text as its file has bytes: what is
+refused here was made to harm. What is then compiled takes at most about a second for each kilobyte of the file.
 
 How the real one differs: it parses what is there.
 """
@@ -14,6 +15,8 @@ from .errors import ArchiveError
 
 CODE = 1 << 18, 64  # so many bytes, and a 64th of the file
 JSON = 1 << 22, 8
+GRAPH = 1 << 22, 1  # JSON that is a program, not a table of tensors
+DEFLATED = 1 << 13, 24  # but no more than so many bytes, and so many times the file
 
 
 class TextBudget:
@@ -21,7 +24,8 @@ class TextBudget:
 
     def __init__(self, reader: ArchiveReader, limit: tuple[int, int]) -> None:
         allowance, share = limit
-        self.reader, self.left = reader, allowance + reader.file_size // share
+        self.reader = reader
+        self.left = min(allowance + reader.file_size // share, DEFLATED[0] + DEFLATED[1] * reader.file_size)
 
     def text(self, name: str) -> str:
         """The text of the record `name`. Raises ArchiveError when there is more than may be parsed."""

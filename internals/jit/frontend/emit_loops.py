@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .compiler import Compiler
 
 EmitBody = Callable[[], None]
+LARGEST_UNROLLED = 1 << 14
 
 
 def emit_for(c: Compiler, stmt: tree.For) -> None:
@@ -91,11 +92,16 @@ def emit_loop(
 def emit_unrolled(
     c: Compiler, where: SourceRange, emit_body: EmitBody, iterable: SugaredValue, targets: Sequence[tree.Expr]
 ) -> None:
-    """The body once for every element, in the frame around it: each round may give its names other types."""
+    """The body once for every element, in the frame around it: each round may give its names other types.
+
+    Raises RuntimeError if that is without end: five loops inside each other over ten elements are a hundred thousand rounds.
+    """
     length = iterable.static_length()
     assert length is not None
     with c.in_loop("unrolled"):
         for i in range(length):
+            if c.graph.values_made > LARGEST_UNROLLED:
+                raise error(where, f"loops over tuples and modules are unrolled, into {LARGEST_UNROLLED} values at most")
             element = iterable.getitem(where, c, c.literal(i, where))
             assign_all(c, targets, [element], targets[0].range, 1)
             emit_body()

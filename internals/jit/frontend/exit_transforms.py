@@ -258,9 +258,15 @@ def _merge_with_next(first: Node) -> bool:
     if not all(is_constant(d) for d in decisions) or constant_of(decisions[0]) == constant_of(decisions[1]):
         return False
     for arm, decision in zip(first.blocks(), decisions):
-        here = dict(zip(first.outputs(), arm.outputs()))
         chosen = second.blocks()[0 if constant_of(decision) else 1]
-        arm.cloneFrom(chosen, lambda v, here=here: here.get(v, v))  # type: ignore[misc]
+        for out, inside in zip(first.outputs(), arm.outputs()):
+            for use in out.uses():
+                if is_in(use.user, chosen):
+                    use.user.replaceInput(use.offset, inside)
+        for node in chosen.nodes():
+            node.moveBefore(arm.returnNode())
+        for value in chosen.outputs():
+            arm.registerOutput(value)
     for out in second.outputs():
         out.replaceAllUsesWith(first.addOutput().copyMetadata(out))
     second.destroy()

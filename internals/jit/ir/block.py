@@ -119,18 +119,15 @@ class Block:
 
     def cloneFrom(self, source: Block, value_map: ValueMap) -> dict[Value, Value]:
         """Fill this block with copies of the nodes of `source`; `value_map` says what its outside values are here."""
-        local: dict[Value, Value] = {}
-
-        def find(v: Value) -> Value:
-            return local[v] if v in local else value_map(v)
-
+        around = getattr(value_map, "__self__", None)
+        local = around if isinstance(around, _Copies) else _Copies(value_map)
         for v in source._param._outputs:
             local[v] = self.addInput().copyMetadata(v)
         for n in source.nodes():
-            copy = self.appendNode(self.graph.createClone(n, find))
+            copy = self.appendNode(self.graph.createClone(n, local.__getitem__))
             local.update(zip(n._outputs, copy._outputs))
         for v in source._return._inputs:
-            self.registerOutput(find(v))
+            self.registerOutput(local[v])
         return local
 
     def destroy(self) -> None:
@@ -151,6 +148,16 @@ class Block:
             n._position = position
         self._return._position = position + GAP
         self._numbered = True
+
+
+class _Copies(dict[Value, Value]):
+    """The copies of values, those in blocks inside too; `outside` says what others are."""
+
+    def __init__(self, outside: ValueMap) -> None:
+        self.outside = outside
+
+    def __missing__(self, value: Value) -> Value:
+        return self.outside(value)
 
 
 def all_nodes(block: Block) -> Iterator[Node]:

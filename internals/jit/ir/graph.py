@@ -225,6 +225,11 @@ class Graph:
 
     __repr__ = __str__
 
+    @property
+    def values_made(self) -> int:
+        """How many values there have been in the graph, those that are gone included."""
+        return self._uniques
+
     def _next_unique(self) -> int:
         self._uniques += 1
         return self._uniques - 1

@@ -5,21 +5,26 @@ Every value of a graph has one. Types are immutable and compared by value; those
 Python annotates it (`List[int]`); and `repr_str()`, in graphs, where a tensor's type tells all that is known of it
 (`Float(2, 3, strides=[3, 1], requires_grad=0, device=cpu)`).
 
+A type has at most `LARGEST` parts, counted as often as they are spelled: `B = Tuple[A, A]`, `C = Tuple[B, B]` and so on would be
+a million in twenty lines, and whatever walks a type would be at it for hours.
+
 `isSubtypeOf` says which values may stand where a type is expected: an int for a `Scalar`, an `int` for an `int?`, a tensor of
 known shape for a `Tensor`. Lists and dicts are invariant, because they can be written to.
 
 The tensor type is in `tensor_type.py`, that of modules in `class_type.py`.
 
-How the real one differs: there are more (unions, enums, interfaces, symbolic ints, rrefs, streams), and types are
+How the real one differs: there are more (unions, enums, interfaces, symbolic ints, rrefs, streams), of any size, and types are
 reference counted and compared by structure or by pointer, whichever is cheaper.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 T = TypeVar("T", bound="Type")
 Text = str  # inside the classes below, `str` is a method
+LARGEST, DEEPEST = 1 << 14, 100  # parts of a type, and types inside types
 
 
 class Type:
@@ -27,6 +32,7 @@ class Type:
 
     __slots__ = ("_hash",)
     name = ""
+    size = depth = 1  # how many types it is spelled with, and how many of them inside each other
 
     def parts(self) -> tuple[Any, ...]:
         return ()
@@ -209,10 +215,11 @@ class VarType(Type):
 class SingleElementType(Type):
     """A type made of one other, `element`."""
 
-    __slots__ = ("element",)
+    __slots__ = ("element", "size", "depth")
 
     def __init__(self, element: Type) -> None:
         self.element = element
+        self.size, self.depth = measured((element,))
 
     def parts(self) -> tuple[Any, ...]:
         return (self.element,)
@@ -285,10 +292,11 @@ class FutureType(SingleElementType):
 
 
 class DictType(Type):
-    __slots__ = ("key", "value")
+    __slots__ = ("key", "value", "size", "depth")
 
     def __init__(self, key: Type, value: Type) -> None:
         self.key, self.value = key, value
+        self.size, self.depth = measured((key, value))
 
     def parts(self) -> tuple[Any, ...]:
         return self.key, self.value
@@ -316,12 +324,13 @@ class DictType(Type):
 class TupleType(Type):
     """A tuple of known length. A named tuple has `names` and `qualified_name`."""
 
-    __slots__ = ("elements", "names", "qualified_name")
+    __slots__ = ("elements", "names", "qualified_name", "size", "depth")
 
     def __init__(self, elements: Any, names: Any = None, qualified_name: Text | None = None) -> None:
         self.elements: tuple[Type, ...] = tuple(elements)
         self.names: tuple[Text, ...] | None = tuple(names) if names is not None else None
         self.qualified_name = qualified_name
+        self.size, self.depth = measured(self.elements)
 
     def parts(self) -> tuple[Any, ...]:
         return self.elements, self.names, self.qualified_name
@@ -369,6 +378,19 @@ class FunctionType(Type):
 
 
 CONTAINERS = (OptionalType, ListType, DictType, TupleType, FutureType)
+
+
+def measured(parts: Sequence[Type]) -> tuple[int, int]:
+    """Size and depth of a type of these parts. Raises RuntimeError if it is larger than a type may be."""
+    size = depth = 1
+    for part in parts:
+        size += part.size
+        depth = max(depth, 1 + part.depth)
+    if size > LARGEST:
+        raise RuntimeError(f"a type of {size} parts, written out; the largest has {LARGEST}")
+    if depth > DEEPEST:
+        raise RuntimeError(f"a type of {depth} types inside each other; the deepest has {DEEPEST}")
+    return size, depth
 
 
 def optional(element: Type) -> Type:

@@ -107,19 +107,44 @@ class MemoryDag:
 
     def locations(self, element: Element) -> Locations:
         """The locations an element may be at."""
-        found = self._locations.get(element)
-        if found is None:
-            reached = self._follow([element], lambda e: e.points_to)
-            found = self._locations[element] = frozenset(e for e in reached if not e.points_to)
-        return found
+        return self._ends(element, lambda e: e.points_to, self._locations)
 
     def contained_locations(self, element: Element) -> Locations:
         """The locations of an element and of everything inside, at any depth."""
-        found = self._reachable.get(element)
-        if found is None:
-            reached = self._follow([element], _all_arrows)
-            found = self._reachable[element] = frozenset(e for e in reached if not e.points_to)
-        return found
+        return self._ends(element, _all_arrows, self._reachable)
+
+    def _ends(
+        self, start: Element, arrows: Callable[[Element], Iterable[Element]], known: dict[Element, Locations]
+    ) -> Locations:
+        """The locations that the arrows lead to, found once for every element on the way. Those of a ring have the same.
+
+        (Tarjan's strongly connected components: `low` is the first element of the ring that one is found to be in.)
+        """
+        if start in known:
+            return known[start]
+        number, low, unfinished = {start: 0}, {start: 0}, [start]
+        path = [(start, iter(arrows(start)))]
+        while path:
+            e, ahead = path[-1]
+            to = next(ahead, None)
+            if to is None:
+                path.pop()
+                if path:
+                    low[path[-1][0]] = min(low[path[-1][0]], low[e])
+                if low[e] == number[e]:
+                    ring = [unfinished.pop()]
+                    while ring[-1] is not e:
+                        ring.append(unfinished.pop())
+                    ends = {each for each in ring if not each.points_to}
+                    found = frozenset(ends.union(*(known[to] for each in ring for to in arrows(each) if to in known)))
+                    known.update(dict.fromkeys(ring, found))
+            elif to not in number and to not in known:
+                number[to] = low[to] = len(number)
+                unfinished.append(to)
+                path.append((to, iter(arrows(to))))
+            elif to not in known:
+                low[e] = min(low[e], number[to])
+        return known[start]
 
     def _follow(self, start: list[Element], arrows: Callable[[Element], Iterable[Element]]) -> list[Element]:
         """Every element that the arrows lead to, the start included."""

@@ -16,7 +16,7 @@ If anything was done, dead code elimination removes what is left over. An operat
 | it raises an error                                  | the error belongs to the moment it runs, if it ever does |
 | its result is a tensor or list that the caller may get | every call gives a new one, for the caller to write to   |
 | its result requires grad, or is an object           | a constant has no history, and must be printable         |
-| its result has more than 1 MB                       | a graph is no place for data                             |
+| it is much work, or its result large                | see `folding_limits.py`                                  |
 
 How the real one differs: it folds results that the caller gets, too. There, `return torch.zeros(2)` gives the same tensor every
 time, with whatever the last caller wrote into it. And it sets no limit on the size.
@@ -27,20 +27,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from internals.autograd.grad_mode import no_grad
-from internals.core.device import device as Device
 from internals.core.tensor_impl import TensorImpl
 from internals.jit.ir import constant_of, is_constant
 from internals.jit.operators.alias_analysis import AliasDb
 from internals.jit.passes.aliasing import escapes, is_written
 from internals.jit.passes.control_flow import erase_carried, erase_if_output, splice
 from internals.jit.passes.dce import dce
+from internals.jit.passes.folding_limits import TOTAL, fits, is_affordable, moderately, nbytes
 from internals.jit.passes.node_equality import value_key
 from internals.jit.passes.registry import graph_pass
 
 if TYPE_CHECKING:
     from internals.jit.ir import Block, Graph, Node, Value
 
-LARGEST_CONSTANT = 1 << 20  # bytes
 NEVER_RUN = (
     "prim::Constant", "prim::Uninitialized", "prim::AutogradZero", "prim::Undefined", "prim::unchecked_cast",
     "aten::format", "aten::percentFormat",  # they take any number of arguments
@@ -58,7 +57,7 @@ def constant_propagation(graph: Graph) -> bool:
 
 class _Propagator:
     def __init__(self, aliases: AliasDb) -> None:
-        self.aliases = aliases
+        self.aliases, self.left = aliases, TOTAL
 
     def block(self, block: Block) -> bool:
         changed = False
@@ -80,12 +79,17 @@ class _Propagator:
         """Run a node whose inputs are constants and put the results in its place."""
         if not self.can_run(node):
             return False
+        inputs = [constant_of(v) for v in node.inputs()]
+        if not is_affordable(node, inputs):
+            return False
         try:
-            results = _evaluate(node)
+            results = _evaluate(node, inputs)
         except Exception:  # it is raised where the node stands, when and if that is run
             return False
-        if not all(map(_fits, results)):
+        size = sum(map(nbytes, results))
+        if not all(map(fits, results)) or size > self.left:
             return False
+        self.left -= size
         graph = node.owningGraph()
         with graph.insert_point_guard(node):
             for old, value in zip(node.outputs(), results, strict=True):
@@ -151,21 +155,13 @@ class _Propagator:
         return changed
 
 
-def _evaluate(node: Node) -> tuple[Any, ...]:
+def _evaluate(node: Node, inputs: list[Any]) -> tuple[Any, ...]:
     """What a node with constant inputs gives, one value for each output."""
     from internals.jit.runtime.node_functions import function_of
 
-    with no_grad():
-        result = function_of(node)(*(constant_of(v) for v in node.inputs()))
+    with no_grad(), moderately():
+        result = function_of(node)(*inputs)
     return tuple(result) if node.outputsSize() != 1 else (result,)
-
-
-def _fits(value: Any) -> bool:
-    if isinstance(value, TensorImpl):
-        return not value.requires_grad and value.numel() * value.element_size() <= LARGEST_CONSTANT
-    if isinstance(value, (list, tuple)):
-        return all(_fits(v) and not isinstance(v, TensorImpl) for v in value)
-    return value is None or isinstance(value, (bool, int, float, complex, str, Device))
 
 
 def _equal_constants(a: Value, b: Value) -> bool:

@@ -15,34 +15,41 @@ elimination.
 
 Every inserted node remembers the calls it came by (`Node.callstack`), for error messages.
 
+A function that calls a second one twice, which calls a third one twice, and so on, is a few lines and a graph without end. So
+there is a limit: `MOST` nodes, and `SHARE` more for each node that was written.
+
 How the real one differs: it inserts the callee's "optimized graph", which has been through a few passes of its own and is kept
-with the function.
+with the function. It has no limit.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from internals.jit.ir import ClassType, FunctionType
+from internals.jit.ir import ClassType, FunctionType, all_nodes
 from internals.jit.passes.registry import graph_pass
 
 if TYPE_CHECKING:
     from internals.jit.ir import Block, Graph, Node
 
 
+MOST, SHARE = 1 << 13, 64
+
+
 @graph_pass("calls become their bodies")
 def inline(graph: Graph) -> bool:
     """Replace every call of a function or method that has a graph by a copy of that graph.
 
-    Raises RuntimeError for a function that calls itself: its body has no end.
+    Raises RuntimeError for a function that calls itself: its body has no end; and for calls that make too much of little.
     """
-    return _Inliner().block(graph.block())
+    return _Inliner(graph).block(graph.block())
 
 
 class _Inliner:
-    def __init__(self) -> None:
-        self.bodies: dict[int, Graph] = {}  # of the functions met, inlined themselves
+    def __init__(self, graph: Graph) -> None:
+        self.bodies: dict[int, tuple[Graph, int]] = {}  # of the functions met, inlined themselves, and how many nodes that are
         self.active: list[Any] = []  # the functions whose bodies are being made
+        self.left = MOST + SHARE * _size(graph)  # nodes that may be inserted yet
 
     def block(self, block: Block) -> bool:
         changed = False
@@ -51,20 +58,32 @@ class _Inliner:
                 changed |= self.block(b)
             function = _callee(node)
             if function is not None:
-                _replace_call(node, self.body(function), function.name)
+                body, size = self.body(function)
+                self.left -= size
+                if self.left < 0:
+                    raise RuntimeError(
+                        f"inlining makes too many nodes, at a call of '{function.name}': the limit is {MOST}, and {SHARE} for "
+                        "each node that is written"
+                    )
+                _replace_call(node, body, function.name)
                 changed = True
         return changed
 
-    def body(self, function: Any) -> Graph:
+    def body(self, function: Any) -> tuple[Graph, int]:
         if any(f is function for f in self.active):
             raise RuntimeError(f"function '{function.name}' is called recursively. Recursive calls are not supported")
         if id(function) not in self.bodies:
             self.active.append(function)
             body = function.graph.copy()
+            self.left += SHARE * _size(body)
             self.block(body.block())
             self.active.pop()
-            self.bodies[id(function)] = body
+            self.bodies[id(function)] = body, _size(body)
         return self.bodies[id(function)]
+
+
+def _size(graph: Graph) -> int:
+    return sum(1 for _ in all_nodes(graph.block()))
 
 
 def _callee(node: Node) -> Any:

@@ -20,6 +20,8 @@ from internals.core.tensor_impl import TensorImpl, host_array
 if TYPE_CHECKING:
     from internals.jit.ir import Node
 
+LARGEST = 1 << 24  # bytes that are compared
+
 
 def node_key(node: Node) -> Hashable | None:
     """The key of a node; None for one that is equal to no other: nodes with blocks, subgraphs, or Python behind them."""
@@ -55,7 +57,10 @@ def value_key(value: Any) -> Hashable:
 
 
 class _TensorKey:
-    """Equal when dtype, sizes, strides and every bit agree. The hash looks at the first few elements only."""
+    """Equal when dtype, sizes, strides and every bit agree; a large tensor, which may be one number expanded, equals itself only.
+
+    The hash looks at the first few elements only.
+    """
 
     def __init__(self, tensor: TensorImpl) -> None:
         self.tensor = tensor
@@ -67,5 +72,7 @@ class _TensorKey:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, _TensorKey) or self.form != other.form:
             return False
+        if self.tensor is other.tensor or self.tensor.numel() * self.tensor.itemsize > LARGEST:
+            return self.tensor is other.tensor
         a, b = host_array(self.tensor), host_array(other.tensor)
-        return self.tensor is other.tensor or np.ascontiguousarray(a).tobytes() == np.ascontiguousarray(b).tobytes()
+        return np.ascontiguousarray(a).tobytes() == np.ascontiguousarray(b).tobytes()

@@ -1,6 +1,7 @@
 """Peephole rules for lists whose making is in sight (`peephole_list_idioms.cpp`).
 
 `l = prim::ListConstruct(a, b)` can be looked into as long as nothing writes to l, neither under this name nor under another.
+Lists are joined as long as they are short: `xs = xs + xs`, twenty times, is a list of a million.
 
 How the real one differs: it can also learn the length of a list from a condition, `if len(x) == 2`.
 """
@@ -15,6 +16,8 @@ from internals.jit.passes.peephole_rules import Constant, Facts, Rule
 
 if TYPE_CHECKING:
     from internals.jit.ir import Node, Value
+
+LONGEST = 1 << 10  # elements of a list that was joined
 
 
 def _elements(value: Value, facts: Facts) -> list[Value] | None:
@@ -49,7 +52,7 @@ def _joined(node: Node, facts: Facts) -> Value | None:
     if node.inputsSize() != 2 or not all(isinstance(v.type(), ListType) for v in node.inputs()):
         return None
     a, b = (_elements(v, facts) for v in node.inputs())
-    return None if a is None or b is None else _list_of([*a, *b], node, facts)
+    return None if a is None or b is None or len(a) + len(b) > LONGEST else _list_of([*a, *b], node, facts)
 
 
 def _part(node: Node, facts: Facts) -> Value | None:

@@ -96,10 +96,10 @@ def raise_failure(failure: Failure, cause: BaseException | None) -> None:
 
 
 def message_of(error: Exception) -> str:
-    """What the error says. A KeyError quotes its argument when it is turned into text; not here."""
+    """What the error says, its name if that is nothing. A KeyError quotes its argument when it is turned into text; not here."""
     if isinstance(error, KeyError) and len(error.args) == 1:
         return str(error.args[0])
-    return str(error)
+    return str(error) or ("out of memory" if isinstance(error, MemoryError) else type(error).__name__)
 
 
 def python_error(error: Exception) -> RuntimeError:

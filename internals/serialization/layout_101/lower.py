@@ -285,15 +285,22 @@ def decide_branches(graph: Graph) -> None:
 
 
 def _decided_branch(graph: Graph) -> tuple[Node, bool] | None:
+    seen: dict[Value, Any] = {}
     for node in graph.findAllNodes("prim::If"):
-        condition = known(node.input())
+        condition = known(node.input(), seen)
         if condition is not None:
             return node, bool(condition)
     return None
 
 
-def known(value: Value) -> Any:
-    """The number or string that a value surely is, from constants alone; None if it is not known."""
+def known(value: Value, seen: dict[Value, Any]) -> Any:
+    """The number or string that a value surely is, from constants alone; None if it is not known. `seen` are answers given."""
+    if value not in seen:
+        seen[value] = _known(value, seen)
+    return seen[value]
+
+
+def _known(value: Value, seen: dict[Value, Any]) -> Any:
     node, kind = value.node(), value.node().kind()
     if value.isConstant():
         constant = value.toIValue()
@@ -305,7 +312,7 @@ def known(value: Value) -> Any:
         return None
     if node.operator() is None or node.hasSideEffects() or node.isNondeterministic():
         return None
-    inputs = [known(v) for v in node.inputs()]
+    inputs = [known(v, seen) for v in node.inputs()]
     if any(v is None for v in inputs):
         return None
     try:

@@ -39,7 +39,7 @@ from ..script.archive_literals import is_name
 from ..script.imported_function import refusing
 from ..script.script_reader import check_path, checked_location, fill_extra_files, version_of
 from ..script.source_importer import ArchiveSource, SourceImporter, parse
-from ..script.typed_values import check_type
+from ..script.typed_values import Sizes, check_type
 from ..text_limits import CODE, JSON, TextBudget
 from .functions import Function101, Namespace101
 from .model_json import DTYPES, ModelDef, ModuleDef, TensorDef, read_model
@@ -222,6 +222,8 @@ class _Loading:
         )  # fmt: skip
         if not isinstance(found, (list, tuple)):
             raise ArchiveError("the attributes are not in a list or tuple", archive=self.reader.name, record=record)
+        with refusing(self.reader.name, record):
+            Sizes(self.reader.records[record].size).check(found, "the attributes")
         return list(found)
 
     def find_global(self, module: str, name: str) -> Any:

@@ -83,7 +83,8 @@ class ImportedFunction(ScriptFunction):
     @property
     def inlined_graph(self) -> Graph:
         self.check_calls()
-        return super().inlined_graph
+        with self._refusing():
+            return super().inlined_graph
 
     def check_calls(self) -> None:
         """Compile everything that it calls. Raises ArchiveError for a function that calls itself, directly or through others."""
@@ -150,8 +151,10 @@ def refusing(archive: str, record: str) -> Iterator[None]:
     """Whatever goes wrong in here is wrong with the record: an ArchiveError, the text being that of the error."""
     try:
         yield
-    except ArchiveError:
-        raise
+    except ArchiveError as problem:
+        if problem.archive or problem.record:
+            raise
+        raise ArchiveError(problem.message, archive=archive, record=record) from problem.__cause__
     except (RecursionError, MemoryError):
         raise ArchiveError("nested too deeply", archive=archive, record=record) from None
     except (RuntimeError, FrontendError) as problem:  # a compile error: it shows the place

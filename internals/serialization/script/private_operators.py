@@ -1,8 +1,8 @@
 """Which private operators an archive may call: those that an exporter writes.
 
 A leading underscore says that an operator is the inside of another one: it believes what it is told, because its caller has
-checked. `_reshape_alias` makes a view of any sizes and strides, which `reshape` has computed. Code in a file is no such caller, so
-it gets only the private operators that are in archives by PyTorch's exporters, since 1.0.1:
+checked. `_reshape_alias` makes a view of any sizes and strides, which `reshape` has computed. Code in a file is no such caller,
+so it gets only the private operators that are in archives by PyTorch's exporters, since 1.0.1:
 
 | who writes them      | because                                                                                     |
 |----------------------|---------------------------------------------------------------------------------------------|

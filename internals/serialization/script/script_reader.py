@@ -32,7 +32,7 @@ from ..text_limits import CODE, TextBudget
 from .archive_names import CURRENT_VERSION
 from .imported_function import refusing
 from .source_importer import SourceImporter
-from .typed_values import check_type
+from .typed_values import Sizes, check_type
 
 MIN_VERSION = 1
 
@@ -84,13 +84,15 @@ class ModuleReader:
         sources = {name: code.text(name) for name in reader.records if is_code(name)}
         self.importer = SourceImporter(sources.get, constants, version, reader.name)
         self.classes: dict[tuple[str, str], ObjectConstructor] = {}
-        self.built: set[int] = set()  # the ids of the objects that have their attributes
+        self.built: dict[int, tuple[ObjectConstructor, dict[str, Any]]] = {}  # by the ids of objects: their attributes
         self.parameters: dict[int, tuple[Any, Parameter]] = {}
 
     def read(self) -> Any:
         """The module. Raises ArchiveError."""
         with refusing(self.reader.name, "data.pkl"):
             module = self.unpickle("data", self.find_global)
+            self.check_again()
+            Sizes(self.reader.records["data.pkl"].size).check(module, "the module")
         if not isinstance(module, RecursiveScriptModule) or id(module) not in self.built:
             what = type(module).__name__
             raise ArchiveError(f"not a module, but a {what}", archive=self.reader.name, record="data.pkl")
@@ -103,6 +105,13 @@ class ModuleReader:
         return unpickle(
             data, find_global=find_global, persistent_load=load_storage, archive=self.reader.name, record=record
         )
+
+    def check_again(self) -> None:
+        """Containers may have been written to after they were given to an object."""
+        for constructor, values in self.built.values():
+            for name, value in values.items():
+                if isinstance(value, (list, dict)):
+                    constructor.check(name, value)
 
     def find_global(self, module: str, name: str) -> Any:
         """What a name in the pickle stands for: a class of the archive, or what every pickle may name."""
@@ -165,13 +174,16 @@ class ObjectConstructor(Constructor):
             obj._forward_hooks.update(enumerate(self.type.forward_hooks))
         else:
             obj.__dict__.update(values)
-        self.reader.built.add(id(obj))
+        self.reader.built[id(obj)] = self, values
 
     def value(self, name: str, value: Any) -> Any:
-        attribute = self.type.attributes[name]
-        check_type(value, attribute.type, f"the attribute '{name}' of {self.name}")
+        self.check(name, value)
+        return self.reader.parameter(value) if self.type.attributes[name].kind == "parameter" else value
+
+    def check(self, name: str, value: Any) -> None:
+        """Raises ArchiveError unless `value` is of the attribute's type, and complete."""
+        check_type(value, self.type.attributes[name].type, f"the attribute '{name}' of {self.name}")
         self.check_built(value)
-        return self.reader.parameter(value) if attribute.kind == "parameter" else value
 
     def check_built(self, value: Any) -> None:
         """Raises ArchiveError for an object that has no attributes yet: it is waiting for the one that it is a part of."""

@@ -2,7 +2,8 @@
 
 The code of an archive declares `weight : Tensor` and `sizes : List[int]`, and is compiled accordingly; the pickle brings the
 values. That each value is of the type declared for it is checked here, all the way down, because the compiled graph relies on
-it.
+it. So is that they are not much more than the pickle that they are from: forty lists, each of which holds the next one twice, are
+a few hundred bytes, and a trillion elements for whoever walks them.
 
 How the real one differs: it labels lists and dicts with the declared types, and does not look whether their contents agree.
 """
@@ -34,6 +35,7 @@ from internals.jit.ir import (
 
 from ..errors import ArchiveError
 
+LARGEST, SHARE = 1 << 16, 4  # elements and objects, written out: so many, and so many for each byte of the pickle
 SIMPLE: dict[type[Type], tuple[type, ...]] = {
     TensorType: (TensorImpl,), FloatType: (float,), ComplexType: (complex,), BoolType: (bool,), StringType: (str,),
     NumberType: (int, float, complex), NoneType: (type(None),), DeviceObjType: (device,),
@@ -58,7 +60,7 @@ def check_type(value: Any, type: Type, place: str, seen: set[tuple[int, Type]] |
         _expect(isinstance(value, dict), value, type, place)
         for key, each in value.items():
             check_type(key, type.key, f"a key of {place}", seen)
-            check_type(each, type.value, f"{place}[{key!r}]", seen)
+            check_type(each, type.value, f"{place}[{_shown(key)}]", seen)
     elif isinstance(type, TupleType):
         _expect(isinstance(value, tuple) and len(value) == len(type.elements), value, type, place)
         for i, (each, element) in enumerate(zip(value, type.elements)):
@@ -75,10 +77,46 @@ def check_type(value: Any, type: Type, place: str, seen: set[tuple[int, Type]] |
         _expect(isinstance(value, SIMPLE.get(type.__class__, ())), value, type, place)
 
 
+def _shown(key: Any) -> str:
+    """A key, for the place of a value: there may be many, inside each other, so not of any length."""
+    return repr(key[:50] if isinstance(key, str) else key)
+
+
+class Sizes:
+    """How much values are when they are written out: what is reached in two ways counts twice."""
+
+    def __init__(self, nbytes: int) -> None:
+        self.most = LARGEST + SHARE * nbytes
+        self.known: dict[int, tuple[Any, int]] = {}  # by id; the value as well, so that no other gets its id
+
+    def check(self, value: Any, place: str) -> None:
+        """Raises ArchiveError if `value`, with all that is in it, is more than a pickle of this length is made for."""
+        if self.of(value) > self.most:
+            raise ArchiveError(f"{place} has more than {self.most} elements and objects, counted as often as they are reached")
+
+    def of(self, value: Any) -> int:
+        parts = parts_of(value)
+        if not parts:
+            return 1
+        if id(value) not in self.known:
+            self.known[id(value)] = value, 1  # it may hold itself
+            self.known[id(value)] = value, min(1 + sum(map(self.of, parts)), 1 << 62)
+        return self.known[id(value)][1]
+
+
+def parts_of(value: Any) -> list[Any]:
+    """What a container or an object holds."""
+    if isinstance(value, dict):
+        return [*value, *value.values()]
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    type = getattr(value, "__dict__", {}).get("_jit_type")
+    return [] if type is None else [getattr(value, name, None) for name in type.attributes]
+
+
 def _check_anything(value: Any, place: str, seen: set[tuple[int, Type]]) -> None:
     """A value that may be of any type is at least one of those that graphs have."""
-    parts = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else []
-    for each in parts:
+    for each in parts_of(value) if isinstance(value, (list, tuple, dict)) else ():
         check_type(each, AnyType.get(), place, seen)
     known = (TensorImpl, int, float, complex, str, type(None), device, list, tuple, dict)
     _expect(isinstance(value, known) or "_jit_type" in getattr(value, "__dict__", {}), value, AnyType.get(), place)
