@@ -123,7 +123,7 @@ SELECT = """
 def select(v, dim, index):
     sizes, strides = list(v.sizes), list(v.strides)
     size, stride = sizes.pop(dim), strides.pop(dim)
-    return View(tuple(sizes), tuple(strides), v.offset + (index % size) * stride)
+    return View(tuple(sizes), tuple(strides), v.offset + range(size)[index] * stride)
 """
 TRANSPOSE = """
 def transpose(v, dim0, dim1):
@@ -134,6 +134,8 @@ def transpose(v, dim0, dim1):
 EXPAND = """
 def expand(v, sizes):
     missing = len(sizes) - len(v.sizes)
+    if missing < 0 or -1 in sizes[:missing]:
+        raise RuntimeError(f"sizes {v.sizes} cannot become {sizes}")
     old_sizes, strides = (1,) * missing + v.sizes, [0] * missing + list(v.strides)
     for d, (new, old) in enumerate(zip(sizes, old_sizes)):
         if new not in (-1, old):
@@ -149,8 +151,9 @@ def expand(v, sizes):
     title="Stride arithmetic 2: views as pure functions",
     ask="""
         Write `select(v, dim, index)`, `transpose(v, dim0, dim1)` and `expand(v, sizes)` as PyTorch has them, from a `View` to a
-        `View`: no tensor, only numbers. Dimensions and indices may be negative. In `expand`, new dimensions come in front, -1
-        keeps a size, and a size other than 1 that would have to change is a RuntimeError. Then your functions become the kernels
+        `View`: no tensor, only numbers. Dimensions and indices may be negative; one that is out of range is an IndexError. In
+        `expand`, new dimensions come in front, -1 keeps a size, and a size other than 1 that would have to change, or go away,
+        is a RuntimeError. Then your functions become the kernels
         of the real operators, and a small attention is computed through them.""",
     given="""
         from typing import NamedTuple
@@ -179,13 +182,18 @@ def expand(v, sizes):
     mistakes=[
         Mistake(
             "To select is to leave a dimension out.",
-            SELECT.replace("v.offset + (index % size) * stride", "v.offset") + TRANSPOSE + EXPAND,
+            SELECT.replace("v.offset + range(size)[index] * stride", "v.offset") + TRANSPOSE + EXPAND,
             "moves the offset",
         ),
         Mistake(
             "A negative index moves the offset backwards.",
-            SELECT.replace("(index % size)", "index") + TRANSPOSE + EXPAND,
+            SELECT.replace("range(size)[index]", "index") + TRANSPOSE + EXPAND,
             "counts from the end",
+        ),
+        Mistake(
+            "An index that is too large comes round again.",
+            SELECT.replace("range(size)[index]", "(index % size)") + TRANSPOSE + EXPAND,
+            "no IndexError",
         ),
         Mistake(
             "A transpose swaps the sizes; strides are made for sizes.",
@@ -207,6 +215,11 @@ def expand(v, sizes):
             SELECT + TRANSPOSE + EXPAND.replace("if old != 1:", "if False:"),
             "must be refused",
         ),
+        Mistake(
+            "There are at least as many new sizes as old ones.",
+            SELECT + TRANSPOSE + EXPAND.replace("missing < 0 or", ""),
+            "must be refused",
+        ),
     ],
 )
 def build_strides_2(select: Callable[..., Any], transpose: Callable[..., Any], expand: Callable[..., Any]) -> str:
@@ -218,13 +231,22 @@ def build_strides_2(select: Callable[..., Any], transpose: Callable[..., Any], e
         alike(f"transpose({dim}, {index})", transpose(of(t), dim, index), t, t.transpose(dim, index))
     for t, sizes in ((one, (2, 5, 3)), (one, (4, 2, 6, 3)), (one, (-1, 2, -1)), (x[0, 0, 0], (3,)), (x, (2, 3, 4))):
         alike(f"expand{sizes}", expand(of(t), sizes), t, t.expand(sizes))
-    for t, sizes in ((x, (2, 6, 4)), (x[0, 0], (2,))):
+    for t, dim, index in ((x, 0, 2), (x, -1, -5), (x[:0], 0, 0)):
+        try:
+            got = select(of(t), dim, index)
+        except IndexError:
+            continue
+        raise Wrong(
+            f"select({dim}, {index}) of sizes {list(t.shape)} is out of range, but there was no IndexError: it gave {got}"
+        )
+    for t, sizes in ((x, (2, 6, 4)), (x[0, 0], (2,)), (x[:, :, 0], (2,))):
         try:
             expand(of(t), sizes)
         except RuntimeError:
             continue
         raise Wrong(
-            f"sizes {list(t.shape)} cannot become {list(sizes)}: only a size of 1 can be repeated, this must be refused"
+            f"sizes {list(t.shape)} cannot become {list(sizes)}: only a size of 1 can be repeated, and none goes away; this "
+            "must be refused"
         )
     expected, calls = attention(), []
 

@@ -206,7 +206,8 @@ def payloads_2(varint: Callable[[int], bytes]) -> str:
     ask="""
         A request came as one `bytes`-like message; from byte `begin` on it holds `count` numbers of float32. Write
         `tensor_in(message, begin, count)`: a one-dimensional tensor that lies *in the message*, without a copy, if its address is
-        a multiple of 4; otherwise (processors may not load it) a tensor with the same numbers and memory of its own.""",
+        a multiple of 4; otherwise (processors may not load it) a tensor with the same numbers and memory of its own. A message
+        that ends before the numbers do is a ValueError; no numbers are an empty tensor.""",
     start="""
         def tensor_in(message, begin, count):
             ...""",
@@ -218,11 +219,14 @@ def payloads_2(varint: Callable[[int], bytes]) -> str:
     ),
     solution="""
         def tensor_in(message, begin, count):
-            address = np.frombuffer(message, np.uint8).ctypes.data + begin
-            if address % 4:
-                numbers = bytearray(message[begin : begin + 4 * count])
-                return torch.frombuffer(numbers, dtype=torch.float32)
-            return torch.frombuffer(message, dtype=torch.float32, count=count, offset=begin)""",
+            numbers = memoryview(message).cast("B")[begin : begin + 4 * count]
+            if len(numbers) < 4 * count:
+                raise ValueError(f"{count} numbers take {4 * count} bytes; behind byte {begin} there are {len(numbers)}")
+            if not count:
+                return torch.empty(0)
+            if np.frombuffer(numbers, np.uint8).ctypes.data % 4:
+                numbers = bytearray(numbers)
+            return torch.frombuffer(numbers, dtype=torch.float32)""",
     why="internals/serving/protocol does this for every request; `write_request` pads the message, so that nothing is copied.",
     mistakes=[
         Mistake(
@@ -259,6 +263,17 @@ def payloads_2(varint: Callable[[int], bytes]) -> str:
                 return torch.frombuffer(message, dtype=torch.float32, count=count, offset=begin)""",
             "no multiple of 4",
         ),
+        Mistake(
+            "A message is as long as it says.",
+            """
+            def tensor_in(message, begin, count):
+                address = np.frombuffer(message, np.uint8).ctypes.data + begin
+                if address % 4:
+                    numbers = bytearray(message[begin : begin + 4 * count])
+                    return torch.frombuffer(numbers, dtype=torch.float32)
+                return torch.frombuffer(message, dtype=torch.float32, count=count, offset=begin)""",
+            "ends before the numbers do",
+        ),
     ],
 )
 def payloads_3(tensor_in: Callable[[Any, int, int], Any]) -> str:
@@ -290,4 +305,15 @@ def payloads_3(tensor_in: Callable[[Any, int, int], Any]) -> str:
                 raise Wrong(f"the tensor was copied although its place is a multiple of 4 {where}")
             if aligned and not shared:
                 raise Wrong(f"copied, but begin and the message's address add up to a multiple of 4 {where}")
+    for begin in (1, 2, 3, 4):
+        message = memoryview(memory)[base : base + begin + 12]
+        try:
+            tensor = tensor_in(message, begin, 4)
+        except ValueError:
+            continue
+        raise Wrong(
+            f"the message ends before the numbers do, 12 bytes behind begin={begin}: asked for 4, tensor_in made {tensor!r}"
+        )
+    if tensor_in(memoryview(memory)[base : base + 9], 9, 0).shape != (0,):
+        raise Wrong("no numbers at the end of a message are a tensor without elements")
     return "one copy less for three places out of four, if somebody looks after the alignment for all four"

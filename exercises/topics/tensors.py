@@ -90,7 +90,8 @@ def tensors_1(answer: dict[str, tuple[str, int]]) -> str:
     title="The bytes of one element",
     ask="""
         Write `bytes_of(t, *index)`: the bytes of the element `t[index]`, cut out of `bytes(t.untyped_storage())`. Tensors of any
-        dtype have to work, also transposed ones, parts of others, and those without dimensions.""",
+        dtype have to work, also transposed ones, parts of others, and those without dimensions. An index may be negative; one
+        that is out of range is an IndexError.""",
     start="""
         def bytes_of(t, *index):
             ...""",
@@ -103,9 +104,10 @@ def tensors_1(answer: dict[str, tuple[str, int]]) -> str:
     ),
     solution="""
         def bytes_of(t, *index):
-            number = t.storage_offset() + sum(i * stride for i, stride in zip(index, t.stride()))
-            size = t.element_size()
-            return bytes(t.untyped_storage())[number * size : (number + 1) * size]""",
+            steps = zip(index, t.shape, t.stride())
+            number = t.storage_offset() + sum(range(size)[i] * stride for i, size, stride in steps)
+            width = t.element_size()
+            return bytes(t.untyped_storage())[number * width : (number + 1) * width]""",
     why="No dtype was needed, only its width: what the bytes mean is asked later, by whoever computes with them.",
     mistakes=[
         Mistake(
@@ -143,6 +145,25 @@ def tensors_1(answer: dict[str, tuple[str, int]]) -> str:
                 return bytes(t.untyped_storage())[start : start + t.element_size()]""",
             "strides",
         ),
+        Mistake(
+            "The formula takes any index.",
+            """
+            def bytes_of(t, *index):
+                number = t.storage_offset() + sum(i * stride for i, stride in zip(index, t.stride()))
+                size = t.element_size()
+                return bytes(t.untyped_storage())[number * size : (number + 1) * size]""",
+            "counts from the end",
+        ),
+        Mistake(
+            "An index that is too large comes round again.",
+            """
+            def bytes_of(t, *index):
+                steps = zip(index, t.shape, t.stride())
+                number = t.storage_offset() + sum(i % size * stride for i, size, stride in steps)
+                width = t.element_size()
+                return bytes(t.untyped_storage())[number * width : (number + 1) * width]""",
+            "no IndexError",
+        ),
     ],
 )
 def tensors_2(bytes_of: Callable[..., bytes]) -> str:
@@ -165,6 +186,14 @@ def tensors_2(bytes_of: Callable[..., bytes]) -> str:
                 raise Wrong(f"bytes_of returned {got!r}; bytes are wanted")
             if bytes(got) != truth:
                 raise Wrong(which_bytes(t, index, bytes(got), truth))
+    for t in (grid, grid[1:, ::2].t()):
+        if bytes(bytes_of(t, -1, -2)) != t[-1, -2].numpy().tobytes():
+            raise Wrong("[-1, -2] is not the element that t[-1, -2] is: a negative index counts from the end of its dimension")
+        try:
+            got = bytes_of(t, 0, t.shape[1])
+        except IndexError:
+            continue
+        raise Wrong(f"[0, {t.shape[1]}] is outside of sizes {list(t.shape)}, but there was no IndexError: it gave {got!r}")
     return "eight dtypes and views, and the formula did not care"
 
 

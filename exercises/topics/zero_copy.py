@@ -204,7 +204,8 @@ def zero_copy_2(as_image: Callable[[np.ndarray], Any]) -> str:
     ask="""
         Write `lend(array, give_back)`: a tensor over the array's memory, made of a `DataPtr` and a `Storage`. It has the array's
         shape and strides, keeps the array alive, and calls `give_back(array)` once, when the last tensor over this memory is
-        gone. Arrays of float64, also transposed ones, have to work.""",
+        gone. Arrays of float64 have to work, also transposed ones, columns of larger ones, and those without elements or
+        dimensions. What no tensor describes, such as an array read backwards, is a ValueError.""",
     given="from internals.core.allocator import DataPtr\nfrom internals.core.storage import Storage",
     start="""
         def lend(array, give_back):
@@ -213,13 +214,16 @@ def zero_copy_2(as_image: Callable[[np.ndarray], Any]) -> str:
     hints=(
         "`DataPtr(pointer, context, deleter)`: the deleter is called with the context. Which context keeps the array alive?",
         "The address is `array.ctypes.data`. `Storage(data, nbytes)` counts bytes, `torch.empty(0, dtype=torch.float64)"
-        ".set_(storage, 0, sizes, strides)` counts elements. numpy's strides are bytes.",
+        ".set_(storage, 0, sizes, strides)` counts elements. numpy's strides are bytes. How far is it to the last element?",
     ),
     solution="""
         def lend(array, give_back):
-            data = DataPtr(array.ctypes.data, array, give_back)
+            if array.dtype != np.float64 or any(stride < 0 or stride % array.itemsize for stride in array.strides):
+                raise ValueError("an array of float64 is wanted, with strides of whole elements that are not negative")
             strides = [stride // array.itemsize for stride in array.strides]
-            storage = Storage(data, array.nbytes)
+            last = sum((size - 1) * stride for size, stride in zip(array.shape, strides))
+            data = DataPtr(array.ctypes.data, array, give_back)
+            storage = Storage(data, (last + 1) * array.itemsize if array.size else 0)
             return torch.empty(0, dtype=torch.float64).set_(storage, 0, array.shape, strides)""",
     why="""`torch.from_numpy` is this, with a deleter that takes the GIL and drops the reference.""",
     mistakes=[
@@ -273,6 +277,27 @@ def zero_copy_2(as_image: Callable[[np.ndarray], Any]) -> str:
                 return torch.empty(0, dtype=torch.float64).set_(storage, 0, array.shape, strides)""",
             "give_back was never called",
         ),
+        Mistake(
+            "An array's memory has as many bytes as its elements.",
+            """
+            def lend(array, give_back):
+                data = DataPtr(array.ctypes.data, array, give_back)
+                strides = [stride // array.itemsize for stride in array.strides]
+                storage = Storage(data, array.nbytes)
+                return torch.empty(0, dtype=torch.float64).set_(storage, 0, array.shape, strides)""",
+            "over what lies",
+        ),
+        Mistake(
+            "Any strides will do: numpy's array was right.",
+            """
+            def lend(array, give_back):
+                data = DataPtr(array.ctypes.data, array, give_back)
+                strides = [abs(stride) // array.itemsize for stride in array.strides]
+                last = sum((size - 1) * stride for size, stride in zip(array.shape, strides))
+                storage = Storage(data, (last + 1) * array.itemsize if array.size else 0)
+                return torch.empty(0, dtype=torch.float64).set_(storage, 0, array.shape, strides)""",
+            "has to be refused",
+        ),
     ],
 )
 def zero_copy_3(lend: Callable[[np.ndarray, Callable[[Any], None]], Any]) -> str:
@@ -311,4 +336,30 @@ def zero_copy_3(lend: Callable[[np.ndarray, Callable[[Any], None]], Any]) -> str
         raise Wrong(
             "a transposed array comes out wrong: its strides are not those of rows that stand one behind the other"
         )
+    check_parts(lend)
     return "pointer, context, deleter: a promise that travels with the memory"
+
+
+def check_parts(lend: Callable[[np.ndarray, Callable[[Any], None]], Any]) -> None:
+    """What a reader tries next: a column, a part without elements, a field of records, an array backwards."""
+    rows = np.arange(12.0).reshape(3, 4)
+    parts = {"rows[:, 1]": rows[:, 1], "rows[:, ::2]": rows[:, ::2], "rows[1:, 2:].T": rows[1:, 2:].T, "rows[:0]": rows[:0],
+             "np.array(7.0)": np.array(7.0), "np.broadcast_to(rows[0], (2, 4))": np.broadcast_to(rows[0], (2, 4))}  # fmt: skip
+    for text, part in parts.items():
+        try:
+            lent = lend(part, lambda context: None)
+        except (RuntimeError, ValueError) as error:
+            raise Wrong(
+                f"rows of 4, {text}: it was refused. The memory reaches from the first element to the last, over what lies "
+                "between them; nbytes counts only the elements"
+            ) from error
+        if lent.shape != part.shape or lent.tolist() != part.tolist():
+            raise Wrong(f"rows of 4, {text} is {part.tolist()}; the tensor over it is {lent.tolist()}")
+    records = np.array([(1.0, 2), (3.0, 4)], dtype=[("x", "f8"), ("n", "i4")])
+    for text, part in {"rows[::-1]": rows[::-1], "a field of records of 12 bytes": records["x"]}.items():
+        try:
+            lent = lend(part, lambda context: None)
+        except (RuntimeError, ValueError):
+            continue
+        if lent.tolist() != part.tolist():
+            raise Wrong(f"{text} has strides {part.strides} in bytes, which no tensor has: it has to be refused")
