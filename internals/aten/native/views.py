@@ -11,8 +11,8 @@ How the real one differs: every view op also has a `_copy` twin for backends wit
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any
 
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype
