@@ -150,12 +150,15 @@ def write_methods(functions: list[NativeFunction]) -> str:
 
 
 def _parser(name: str, group: list[NativeFunction], functions: list[NativeFunction], method: bool) -> str:
-    rows = []
+    rows, deprecated = [], []
     for f in sort_overloads(group):
         twin = None if method else out_twin(f, functions)
+        own = f"ops.{f.identifier}_op, ops.{f.identifier}"
         extra = f", ops.{twin.identifier}_op, ops.{twin.identifier}" if twin else ""
-        rows.append(f"(ops.{f.identifier}_op, ops.{f.identifier}{extra})")
-    return f"PythonArgParser({name!r}, [{', '.join(rows)}], {method})"
+        rows.append(f"({own}{extra})")
+        deprecated += [f"({own}{extra or ', None, None'}, {order!r})" for order in f.deprecated]
+    old = f", [{', '.join(deprecated)}]" if deprecated else ""
+    return f"PythonArgParser({name!r}, [{', '.join(rows)}], {method}{old})"
 
 
 def _doc(group: list[NativeFunction]) -> str:

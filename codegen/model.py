@@ -8,6 +8,7 @@
     no_overlap  arguments that must share no memory with what a twin writes; with no_partial_overlap they may be the very same
                 elements. Kernels that give TensorIterator a loop need neither: it asks for all operands.
     exact_out   the out= twin refuses a tensor of another dtype, even of a wider one.
+    deprecated  orders in which Python once took the arguments, by name, and still takes them, with a warning.
     same_as     another operator's name, instead of a kernel: `arccos` is `acos`, and its twins are the twins of that.
     python_module   where Python finds the function instead: nn, linalg, fft, special.
     dispatch    key: module.function under internals/aten/native; "cuda.module.function" lies under internals/cuda/native. Several
@@ -36,7 +37,9 @@ from internals.core.schema import Argument, FunctionSchema, Return, Type, parse_
 
 FOLDER = Path(__file__).parent.parent / "internals" / "aten" / "native_functions"
 CHECKS = ("no_overlap", "no_partial_overlap")
-KNOWN = {"func", "variants", "structured", *CHECKS, "exact_out", "autogen", "dispatch", "python_module", "same_as"}
+KNOWN = {
+    "func", "variants", "structured", *CHECKS, "exact_out", "autogen", "deprecated", "dispatch", "python_module", "same_as",
+}  # fmt: skip
 NAMESPACES = ("linalg", "fft", "special")  # modules of functions whose names begin with the module's
 PYTHON_KEYWORDS = {"from", "lambda", "in", "is"}
 
@@ -55,6 +58,7 @@ class NativeFunction:
     base: NativeFunction | None = field(default=None, repr=False)
     same_as: str = ""
     checks: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    deprecated: tuple[str, ...] = ()
 
     @property
     def identifier(self) -> str:
@@ -106,6 +110,7 @@ def load(path: Path = FOLDER) -> list[NativeFunction]:
             entry.get("python_module", ""),
             same_as=entry.get("same_as", ""),
             checks={key: tuple(a.strip() for a in entry[key].split(",")) for key in CHECKS if key in entry},
+            deprecated=tuple(entry.get("deprecated", ())),
         )
         functions.append(function)
         copies: dict[str, NativeFunction] = {}
@@ -155,6 +160,11 @@ def _check_words(entry: dict[str, Any]) -> None:
         base, _, overload = twin.partition(".")
         if " " in twin or not (base in (name + "_", name + "_copy") or (base == name and overload)):
             raise ValueError(f"{entry['func']}: autogen: {twin!r} is no twin; write {name}_, {name}.out or both, with a comma")
+    parameters = {a.name for a in _parse(entry["func"]).arguments}
+    for order in entry.get("deprecated", ()):
+        for word in order.split():
+            if word not in parameters:
+                raise ValueError(f"{entry['func']}: deprecated: it has no argument {word!r}")
     for target in entry.get("dispatch", {}).values():
         if "." not in target:
             raise ValueError(f"{entry['func']}: dispatch: {target!r} names no kernel; write module.function")
@@ -236,8 +246,9 @@ def derive(function: NativeFunction, twin: str) -> NativeFunction:
         for key in function.kernels
     }
     return NativeFunction(
-        schema, variants, kernels, function.structured, function.exact_out, function.python_module, function
-    )
+        schema, variants, kernels, function.structured, function.exact_out, function.python_module, function,
+        deprecated=function.deprecated,
+    )  # fmt: skip
 
 
 def grouped(functions: list[NativeFunction], variant: str) -> dict[str, list[NativeFunction]]:

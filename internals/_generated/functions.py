@@ -529,7 +529,7 @@ def ger(*args, **kwargs):
     """aten::ger(Tensor self, Tensor vec2) -> Tensor"""
     return _parse_ger(args, kwargs)
 
-_parse_addr = PythonArgParser('addr', [(ops.addr_op, ops.addr, ops.addr_out_op, ops.addr_out)], False)
+_parse_addr = PythonArgParser('addr', [(ops.addr_op, ops.addr, ops.addr_out_op, ops.addr_out)], False, [(ops.addr_op, ops.addr, ops.addr_out_op, ops.addr_out, 'beta self alpha vec1 vec2'), (ops.addr_op, ops.addr, ops.addr_out_op, ops.addr_out, 'beta self vec1 vec2')])
 def addr(*args, **kwargs):
     """aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
     return _parse_addr(args, kwargs)
@@ -569,27 +569,27 @@ def dot(*args, **kwargs):
     """aten::dot(Tensor self, Tensor tensor) -> Tensor"""
     return _parse_dot(args, kwargs)
 
-_parse_addmm = PythonArgParser('addmm', [(ops.addmm_op, ops.addmm, ops.addmm_out_op, ops.addmm_out)], False)
+_parse_addmm = PythonArgParser('addmm', [(ops.addmm_op, ops.addmm, ops.addmm_out_op, ops.addmm_out)], False, [(ops.addmm_op, ops.addmm, ops.addmm_out_op, ops.addmm_out, 'beta self alpha mat1 mat2'), (ops.addmm_op, ops.addmm, ops.addmm_out_op, ops.addmm_out, 'beta self mat1 mat2')])
 def addmm(*args, **kwargs):
     """aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
     return _parse_addmm(args, kwargs)
 
-_parse_addmv = PythonArgParser('addmv', [(ops.addmv_op, ops.addmv, ops.addmv_out_op, ops.addmv_out)], False)
+_parse_addmv = PythonArgParser('addmv', [(ops.addmv_op, ops.addmv, ops.addmv_out_op, ops.addmv_out)], False, [(ops.addmv_op, ops.addmv, ops.addmv_out_op, ops.addmv_out, 'beta self alpha mat vec'), (ops.addmv_op, ops.addmv, ops.addmv_out_op, ops.addmv_out, 'beta self mat vec')])
 def addmv(*args, **kwargs):
     """aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
     return _parse_addmv(args, kwargs)
 
-_parse_addmv_ = PythonArgParser('addmv_', [(ops.addmv__op, ops.addmv_)], False)
+_parse_addmv_ = PythonArgParser('addmv_', [(ops.addmv__op, ops.addmv_)], False, [(ops.addmv__op, ops.addmv_, None, None, 'beta self alpha mat vec'), (ops.addmv__op, ops.addmv_, None, None, 'beta self mat vec')])
 def addmv_(*args, **kwargs):
     """aten::addmv_(Tensor(a!) self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)"""
     return _parse_addmv_(args, kwargs)
 
-_parse_addbmm = PythonArgParser('addbmm', [(ops.addbmm_op, ops.addbmm, ops.addbmm_out_op, ops.addbmm_out)], False)
+_parse_addbmm = PythonArgParser('addbmm', [(ops.addbmm_op, ops.addbmm, ops.addbmm_out_op, ops.addbmm_out)], False, [(ops.addbmm_op, ops.addbmm, ops.addbmm_out_op, ops.addbmm_out, 'beta self alpha batch1 batch2'), (ops.addbmm_op, ops.addbmm, ops.addbmm_out_op, ops.addbmm_out, 'beta self batch1 batch2')])
 def addbmm(*args, **kwargs):
     """aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
     return _parse_addbmm(args, kwargs)
 
-_parse_baddbmm = PythonArgParser('baddbmm', [(ops.baddbmm_op, ops.baddbmm, ops.baddbmm_out_op, ops.baddbmm_out)], False)
+_parse_baddbmm = PythonArgParser('baddbmm', [(ops.baddbmm_op, ops.baddbmm, ops.baddbmm_out_op, ops.baddbmm_out)], False, [(ops.baddbmm_op, ops.baddbmm, ops.baddbmm_out_op, ops.baddbmm_out, 'beta self alpha batch1 batch2'), (ops.baddbmm_op, ops.baddbmm, ops.baddbmm_out_op, ops.baddbmm_out, 'beta self batch1 batch2')])
 def baddbmm(*args, **kwargs):
     """aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
     return _parse_baddbmm(args, kwargs)
@@ -1484,12 +1484,12 @@ def __rshift__(*args, **kwargs):
     """aten::__rshift__.Scalar(Tensor self, Scalar other) -> Tensor\naten::__rshift__.Tensor(Tensor self, Tensor other) -> Tensor"""
     return _parse___rshift__(args, kwargs)
 
-_parse_add = PythonArgParser('add', [(ops.add_Tensor_op, ops.add_Tensor, ops.add_out_op, ops.add_out), (ops.add_Scalar_op, ops.add_Scalar)], False)
+_parse_add = PythonArgParser('add', [(ops.add_Tensor_op, ops.add_Tensor, ops.add_out_op, ops.add_out), (ops.add_Scalar_op, ops.add_Scalar)], False, [(ops.add_Tensor_op, ops.add_Tensor, ops.add_out_op, ops.add_out, 'self alpha other')])
 def add(*args, **kwargs):
     """aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor\naten::add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor"""
     return _parse_add(args, kwargs)
 
-_parse_sub = PythonArgParser('sub', [(ops.sub_Tensor_op, ops.sub_Tensor, ops.sub_out_op, ops.sub_out), (ops.sub_Scalar_op, ops.sub_Scalar)], False)
+_parse_sub = PythonArgParser('sub', [(ops.sub_Tensor_op, ops.sub_Tensor, ops.sub_out_op, ops.sub_out), (ops.sub_Scalar_op, ops.sub_Scalar)], False, [(ops.sub_Tensor_op, ops.sub_Tensor, ops.sub_out_op, ops.sub_out, 'self alpha other')])
 def sub(*args, **kwargs):
     """aten::sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor\naten::sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor"""
     return _parse_sub(args, kwargs)
@@ -1724,12 +1724,12 @@ def lerp(*args, **kwargs):
     """aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor\naten::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor"""
     return _parse_lerp(args, kwargs)
 
-_parse_addcmul = PythonArgParser('addcmul', [(ops.addcmul_op, ops.addcmul, ops.addcmul_out_op, ops.addcmul_out)], False)
+_parse_addcmul = PythonArgParser('addcmul', [(ops.addcmul_op, ops.addcmul, ops.addcmul_out_op, ops.addcmul_out)], False, [(ops.addcmul_op, ops.addcmul, ops.addcmul_out_op, ops.addcmul_out, 'self value tensor1 tensor2')])
 def addcmul(*args, **kwargs):
     """aten::addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"""
     return _parse_addcmul(args, kwargs)
 
-_parse_addcdiv = PythonArgParser('addcdiv', [(ops.addcdiv_op, ops.addcdiv, ops.addcdiv_out_op, ops.addcdiv_out)], False)
+_parse_addcdiv = PythonArgParser('addcdiv', [(ops.addcdiv_op, ops.addcdiv, ops.addcdiv_out_op, ops.addcdiv_out)], False, [(ops.addcdiv_op, ops.addcdiv, ops.addcdiv_out_op, ops.addcdiv_out, 'self value tensor1 tensor2')])
 def addcdiv(*args, **kwargs):
     """aten::addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"""
     return _parse_addcdiv(args, kwargs)

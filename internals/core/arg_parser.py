@@ -27,14 +27,21 @@ NUMBERS_AS_TENSORS = {"add", "sub", "subtract", "mul", "multiply", "div", "divid
 class PythonArgParser:
     """Callable as `parser(args, kwargs)`. `overloads` are tuples (handle, call), followed by those of the `out=` twin if any.
 
-    `method` says that the first argument is `self`; functions call it `input`.
+    `method` says that the first argument is `self`; functions call it `input`. `deprecated` are the same tuples, followed by the
+    order of arguments that Python took once; these are tried when nothing else fits.
     Raises TypeError, with the accepted signatures, when nothing matches.
     """
 
-    __slots__ = ("name", "signatures", "overloads", "method", "cache")
+    __slots__ = ("name", "signatures", "overloads", "method", "deprecated", "cache")
 
-    def __init__(self, name: str, overloads: Sequence[tuple[Any, ...]], method: bool = False) -> None:
-        self.name, self.overloads, self.method = name, overloads, method
+    def __init__(
+        self,
+        name: str,
+        overloads: Sequence[tuple[Any, ...]],
+        method: bool = False,
+        deprecated: Sequence[tuple[Any, ...]] = (),
+    ) -> None:
+        self.name, self.overloads, self.method, self.deprecated = name, overloads, method, deprecated
         self.signatures: list[Signature] | None = None
         self.cache: dict[Any, Callable[..., Any]] = {}
 
@@ -63,8 +70,13 @@ class PythonArgParser:
             reasons.append(bound)
             if signature.fewest <= n <= signature.most:
                 plausible.append(bound)
+        old = [Signature(self, *o) for o in self.deprecated]
+        for signature in old:
+            bound = signature.bind(args, kwargs)
+            if not isinstance(bound, str):
+                return bound
         if self.name.rstrip("_") in NUMBERS_AS_TENSORS:
-            for signature in self.signatures:
+            for signature in [*self.signatures, *old]:
                 bound = signature.bind(args, kwargs, numbers_as_tensors=True)
                 if not isinstance(bound, str):
                     return bound

@@ -9,6 +9,8 @@ How the real one differs: `FunctionSignature::parse` fills an array of arguments
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from .formats import FORMATS
 from .promotion import result_type
 from .schema import Argument, Type
 from .tensor_impl import TensorImpl, from_array, with_grad
+from .warn import warn_once
 
 if TYPE_CHECKING:
     from .arg_parser import PythonArgParser
@@ -30,13 +33,22 @@ OPTIONS = ("dtype", "layout", "device", "pin_memory")
 
 
 class Signature:
-    """One overload as Python sees it: parameters, their types, `out=` and `requires_grad=` where they apply."""
+    """One overload as Python sees it: parameters, their types, `out=` and `requires_grad=` where they apply.
+
+    With `order`, the names of some of its arguments, Python has to give just these, in this order; the call warns.
+    """
 
     def __init__(
-        self, parser: PythonArgParser, op: OperatorHandle, call: Any, out_op: Any = None, out_call: Any = None
+        self,
+        parser: PythonArgParser,
+        op: OperatorHandle,
+        call: Any,
+        out_op: Any = None,
+        out_call: Any = None,
+        order: str = "",
     ) -> None:
-        self.parser, self.op, self.call, self.out_call = parser, op, call, out_call
-        self.arguments = op.schema.arguments
+        self.parser, self.op, self.call, self.out_call, self.order = parser, op, call, out_call, order
+        self.arguments = _ordered(op.schema.arguments, order, parser.method) if order else op.schema.arguments
         self.n_out = 0 if out_op is None else sum(a.is_write for a in out_op.schema.arguments)
         names = [a.name for a in self.arguments]
         self.is_factory = all(n in names for n in OPTIONS)
@@ -90,8 +102,8 @@ class Signature:
             values[target] = value
             source[target] = f"k[{k!r}]"
         operands = []
-        if numbers_as_tensors and [a.name for a in self.arguments[:2]] == ["self", "other"]:
-            operands = [a.name for a in self.arguments[:2] if is_number(values.get(a.name))]
+        if numbers_as_tensors and [a.name for a in self.op.schema.arguments[:2]] == ["self", "other"]:
+            operands = [name for name in ("self", "other") if is_number(values.get(name))]
         return self._adapter(values, source, extra, kwargs, operands)
 
     def _parameter(self, keyword: str) -> str | None:
@@ -115,9 +127,10 @@ class Signature:
     ) -> Any:
         scope: dict[str, Any] = {"op": self.call, "out_op": self.out_call}
         parts, missing = [], []
-        for i, a in enumerate(self.arguments):
+        required = {a.name for a in self.arguments if not a.has_default}
+        for i, a in enumerate(self.op.schema.arguments):
             if a.name not in values or (values[a.name] is None and a.default == []):  # dim=None: as if not given
-                if not a.has_default:
+                if a.name in required:
                     missing.append(a.name)
                     continue
                 scope[f"d{i}"] = _default_value(a)
@@ -157,7 +170,18 @@ class Signature:
         if "requires_grad" in extra:
             scope["with_grad"] = with_grad
             code = f"with_grad({code}, bool(k['requires_grad']))"
+        if self.order:
+            scope["warn"] = partial(warn_once, self._deprecation())
+            code = f"warn() or {code}"
         return eval(compile(f"lambda a, k: {code}", f"{__file__}: made from a signature", "eval"), scope)
+
+    def _deprecation(self) -> str:
+        name = self.parser.name
+        today = Signature(self.parser, self.op, self.call, self.op, self.out_call)
+        return (
+            f"This overload of {name} is deprecated:\n\t{name}{self}\n"
+            f"Consider using one of the following signatures instead:\n\t{name}{today}"
+        )
 
     def __str__(self) -> str:
         parts, starred = [], False
@@ -170,6 +194,12 @@ class Signature:
         if self.out_call is not None:
             parts += [*([] if starred else ["*"]), "Tensor out = None"]
         return f"({', '.join(parts)})"
+
+
+def _ordered(arguments: Sequence[Argument], order: str, method: bool) -> tuple[Argument, ...]:
+    """The arguments that `order` names, to be given by position; of a method `self` is the first."""
+    named = {a.name: replace(a, has_default=False, default=None, kwarg_only=False) for a in arguments}
+    return tuple(named[n] for n in sorted(order.split(), key=lambda n: method and n != "self"))
 
 
 def _missing(names: list[str]) -> str:
