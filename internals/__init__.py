@@ -54,7 +54,7 @@ from internals.core.formats import (
 )  # fmt: skip
 from internals.core.size import Size
 from internals.core.warn import is_warn_always_enabled, set_warn_always
-from internals.library import Ops as _Ops
+from internals.library import ops as ops
 from internals.random import Generator
 from internals._tensor import Tensor
 
@@ -67,7 +67,6 @@ _SUBPACKAGES = (
     "accelerator", "autograd", "cuda", "export", "fft", "func", "jit", "library", "linalg", "models", "nn", "optim", "profiler",
     "return_types", "serialization", "signal", "source_map", "special", "utils",
 )  # fmt: skip
-ops = _Ops()
 
 # Overflow and division by zero are ordinary values here, as in PyTorch; numpy would warn from inside our loops.
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"internals\.")

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import reduce
 from types import TracebackType
 from typing import Any
 
@@ -115,13 +116,20 @@ class OpNamespace:
 
     def __init__(self, name: str) -> None:
         self._name = name
+        self._packets: dict[str, OpPacket] = {}
 
     def __getattr__(self, name: str) -> OpPacket:
         prefix = f"{self._name}::{name}"
         overloads = [op for n, op in dispatcher.operators.items() if n.partition(".")[0] == prefix]
-        if name.startswith("__") or not overloads:
+        if not overloads:
             raise missing_attribute(f"'_OpNamespace' '{self._name}' object", name)
-        return OpPacket(prefix, overloads)
+        packet = self._packets.get(name)
+        if packet is None or packet._handles != overloads:
+            packet = self._packets[name] = OpPacket(prefix, overloads)
+        return packet
+
+    def __reduce__(self) -> Any:
+        return _reached, (self._name,)
 
     def __repr__(self) -> str:
         return f"<internals.ops.{self._name}>"
@@ -130,26 +138,52 @@ class OpNamespace:
 class OpPacket:
     """`internals.ops.demo.triple`: all overloads of a name; call it, or pick one by attribute (`.default`, `.Tensor`)."""
 
-    def __init__(self, name: str, overloads: list[OperatorHandle]) -> None:
-        self._name, self._overloads = name, overloads
+    def __init__(self, name: str, handles: list[OperatorHandle]) -> None:
+        self._name, self._handles = name, handles
         self.__name__ = name.partition("::")[2]
-        self._parser = PythonArgParser(name, [(op, op) for op in overloads], method=False)
+        self._overloads = {op.schema.overload or "default": OpOverload(name, op) for op in handles}
+        self._parser = PythonArgParser(name, [(op, op) for op in handles])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._parser(args, kwargs)
 
-    def __getattr__(self, overload: str) -> OperatorHandle:
-        wanted = self._name if overload == "default" else f"{self._name}.{overload}"
-        for op in self._overloads:
-            if op.name == wanted:
-                return op
-        raise AttributeError(f"The underlying op of '{self._name}' has no overload name '{overload}'")
+    def __getattr__(self, overload: str) -> OpOverload:
+        found = self._overloads.get(overload)
+        if found is None:
+            raise AttributeError(
+                f"The underlying op of '{self._name.replace('::', '.')}' has no overload name '{overload}'"
+            )
+        return found
+
+    def __reduce__(self) -> Any:
+        return _reached, tuple(self._name.split("::"))
 
     def overloads(self) -> list[str]:
-        return [op.schema.overload or "default" for op in self._overloads]
+        return list(self._overloads)
 
     def __repr__(self) -> str:
         return f"<OpOverloadPacket(op='{self._name.replace('::', '.')}')>"
+
+
+class OpOverload:
+    """`internals.ops.demo.triple.default`: one overload. Called like any function of Python; else it is its `OperatorHandle`."""
+
+    def __init__(self, name: str, handle: OperatorHandle) -> None:
+        self._handle = handle
+        self._parser = PythonArgParser(name, [(handle, handle)])
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._parser(args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._handle, name)
+
+    def __reduce__(self) -> Any:
+        schema = self._handle.schema
+        return _reached, (schema.namespace, schema.name, schema.overload or "default")
+
+    def __repr__(self) -> str:
+        return repr(self._handle)
 
 
 class Ops:
@@ -158,7 +192,19 @@ class Ops:
     def __getattr__(self, namespace: str) -> OpNamespace:
         if namespace.startswith("__"):
             raise AttributeError(namespace)
-        return OpNamespace(namespace)
+        self.__dict__[namespace] = found = OpNamespace(namespace)
+        return found
+
+    def __reduce__(self) -> str:
+        return "ops"
+
+
+ops = Ops()
+
+
+def _reached(*names: str) -> Any:
+    """`internals.ops.demo.triple` by the names on the way to it: how copies and pickles refer to it."""
+    return reduce(getattr, names, ops)
 
 
 def _key(name: str) -> DispatchKey:

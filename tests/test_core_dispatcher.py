@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import functools
+import pickle
 import threading
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -188,3 +192,37 @@ def test_version_counters_and_bases() -> None:
     d = a.detach()
     d.add_(1)
     assert a._version == 3
+
+
+@pytest.mark.parametrize("path", ["aten.add", "aten.add.Tensor", "aten.relu.default", "aten.__and__", "aten"])
+def test_an_operator_is_itself_when_copied(path: str) -> None:
+    found = [functools.reduce(getattr, path.split("."), torch.ops) for _ in range(2)]
+    assert found[0] is found[1]
+    assert copy.copy(found[0]) is copy.deepcopy([found[0]])[0] is pickle.loads(pickle.dumps(found[0])) is found[0]
+
+
+def test_deepcopy_of_an_operator_side_by_side(T: Any) -> None:
+    assert copy.deepcopy(T.ops.aten.add) is T.ops.aten.add
+    assert copy.deepcopy(T.ops.aten.add.Tensor) is T.ops.aten.add.Tensor
+
+
+def test_a_packet_knows_overloads_that_come_later() -> None:
+    with Library("t_later", "DEF") as lib:
+        lib.define("f(Tensor x) -> Tensor")
+        first = torch.ops.t_later.f
+        lib.define("f.two(Tensor x, Tensor y) -> Tensor")
+        assert torch.ops.t_later.f.overloads() == ["default", "two"] and first.overloads() == ["default"]
+
+
+def test_an_overload_takes_keywords_and_refuses_what_its_schema_does_not_say(T: Any) -> None:
+    assert T.ops.aten.sum.dim_IntList(T.ones(2, 3), [0], keepdim=True).shape == (1, 3)
+    out = T.empty(0)
+    assert T.ops.aten.add.out(T.ones(2), T.ones(2), alpha=3, out=out) is out and out.tolist() == [4, 4]
+    for call in (
+        lambda: T.ops.aten.add.Tensor(T.ones(2), "a"),
+        lambda: T.ops.aten.add.Tensor(T.ones(2)),
+        lambda: T.ops.aten.add.Tensor(T.ones(2), T.ones(2), 3),
+        lambda: T.ops.aten.add.Tensor(T.ones(2), T.ones(2), alfa=3),
+    ):
+        with pytest.raises((TypeError, RuntimeError)):
+            call()

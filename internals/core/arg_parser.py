@@ -53,14 +53,21 @@ class PythonArgParser:
         if adapter is None:
             adapter = self._match(args, kwargs)
             self.cache[key] = adapter
-        return adapter(args, kwargs)
+        try:
+            return adapter(args, kwargs)
+        except Exception as error:
+            from .stray_errors import is_stray, stray_error
+
+            if is_stray(error):
+                raise stray_error(self.name, args, kwargs) from error
+            raise
 
     def _match(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[..., Any]:
         from .arg_types import type_name
         from .signature import Signature
 
         if self.signatures is None:
-            self.signatures = [Signature(self, *o) for o in self.overloads]
+            self.signatures = [Signature(self.name, self.method, *o) for o in self.overloads]
         n = len(args) + len(kwargs)
         reasons, plausible = [], []
         for signature in self.signatures:
@@ -70,7 +77,7 @@ class PythonArgParser:
             reasons.append(bound)
             if signature.fewest <= n <= signature.most:
                 plausible.append(bound)
-        old = [Signature(self, *o) for o in self.deprecated]
+        old = [Signature(self.name, self.method, *o) for o in self.deprecated]
         for signature in old:
             bound = signature.bind(args, kwargs)
             if not isinstance(bound, str):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,9 +25,6 @@ from .schema import Argument, Type
 from .tensor_impl import TensorImpl, from_array, with_grad
 from .warn import warn_once
 
-if TYPE_CHECKING:
-    from .arg_parser import PythonArgParser
-
 NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
 OPTIONS = ("dtype", "layout", "device", "pin_memory")
 
@@ -40,22 +37,23 @@ class Signature:
 
     def __init__(
         self,
-        parser: PythonArgParser,
+        name: str,
+        method: bool,
         op: OperatorHandle,
         call: Any,
         out_op: Any = None,
         out_call: Any = None,
         order: str = "",
     ) -> None:
-        self.parser, self.op, self.call, self.out_call, self.order = parser, op, call, out_call, order
-        self.arguments = _ordered(op.schema.arguments, order, parser.method) if order else op.schema.arguments
+        self.name, self.method, self.op, self.call, self.out_call, self.order = name, method, op, call, out_call, order
+        self.arguments = _ordered(op.schema.arguments, order, method) if order else op.schema.arguments
         self.n_out = 0 if out_op is None else sum(a.is_write for a in out_op.schema.arguments)
         names = [a.name for a in self.arguments]
         self.is_factory = all(n in names for n in OPTIONS)
         self.fewest = sum(not a.has_default for a in self.arguments)
         self.most = len(self.arguments) + (self.n_out > 0) + self.is_factory
         self.positional = [a for a in self.arguments if not a.kwarg_only]
-        self.first = 1 if parser.method else 0
+        self.first = 1 if method else 0
         own = self.positional[self.first :]
         self.varargs = len(own) == 1 and _is_int_list(own[0].type) and own[0].type.list_size in (None, 1)
 
@@ -88,13 +86,13 @@ class Signature:
             source[self.positional[i].name] = (
                 f"list(a[{self.first}:])" if name == self.positional[i].name else f"a[{i}]"
             )
-        extra = set()
+        extra, names = set(), [a.name for a in self.arguments]
         for k, value in kwargs.items():
             target = self._parameter(k)
             if target is None:
                 absent = [a.name for a in self.positional if not a.has_default and a.name not in (*values, *kwargs)]
                 return _missing(absent) if absent else f"() got an unexpected keyword argument '{k}'"
-            if target in ("out", "requires_grad"):
+            if target not in names:  # out=, requires_grad=
                 extra.add(target)
                 continue
             if target in values:
@@ -111,7 +109,7 @@ class Signature:
         for candidate in (keyword, NUMPY_NAMES.get(keyword, keyword)):
             if candidate in names:
                 return candidate
-            if candidate == "input" and "self" in names and not self.parser.method:
+            if candidate == "input" and "self" in names and not self.method:
                 return "self"
         if keyword == "out" and self.out_call is not None:
             return "out"
@@ -176,11 +174,10 @@ class Signature:
         return eval(compile(f"lambda a, k: {code}", f"{__file__}: made from a signature", "eval"), scope)
 
     def _deprecation(self) -> str:
-        name = self.parser.name
-        today = Signature(self.parser, self.op, self.call, self.op, self.out_call)
+        today = Signature(self.name, self.method, self.op, self.call, self.op, self.out_call)
         return (
-            f"This overload of {name} is deprecated:\n\t{name}{self}\n"
-            f"Consider using one of the following signatures instead:\n\t{name}{today}"
+            f"This overload of {self.name} is deprecated:\n\t{self.name}{self}\n"
+            f"Consider using one of the following signatures instead:\n\t{self.name}{today}"
         )
 
     def __str__(self) -> str:

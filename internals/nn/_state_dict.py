@@ -134,27 +134,15 @@ class StateDict(Tree):
         if metadata is not None:
             state_dict._metadata = metadata  # type: ignore[attr-defined]
 
-        def load(module: Any, local_state_dict: Any, prefix: str) -> None:
-            local_metadata = {} if metadata is None else metadata.get(prefix[:-1], {})
-            if assign:
-                local_metadata["assign_to_params_buffers"] = assign
-            module._load_from_state_dict(local_state_dict, prefix, local_metadata, True, missing, unexpected, errors)
-            for name, child in module._modules.items():
-                if child is not None:
-                    below = f"{prefix}{name}."
-                    load(child, {k: v for k, v in local_state_dict.items() if k.startswith(below)}, below)
-            for hook in module._load_state_dict_post_hooks.values():
-                if hook(module, _IncompatibleKeys(missing, unexpected)) is not None:
-                    raise AssertionError(_RETURNED)
-
-        load(self, state_dict, "")
+        keys = _IncompatibleKeys(missing, unexpected)
+        _load_tree(self, state_dict, "", metadata, assign, keys, errors)
         if strict:
             told = (("Missing", missing), ("Unexpected", unexpected))
             errors = [f"{what} key(s) in state_dict: {_quoted(keys)}. " for what, keys in told if keys] + errors
         if errors:
             listing = "\n\t".join(errors)
             raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{listing}")
-        return _IncompatibleKeys(missing, unexpected)
+        return keys
 
     def _load_from_state_dict(
         self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, missing_keys: list[str],
@@ -251,6 +239,24 @@ class StateDict(Tree):
     def register_load_state_dict_post_hook(self, hook: Any) -> RemovableHandle:
         """Call `hook(module, incompatible_keys)` after loading; it may change the two lists in place, but return nothing."""
         return register(self._load_state_dict_post_hooks, hook)
+
+
+def _load_tree(
+    module: Any, state: Any, prefix: str, metadata: Any, assign: bool, keys: _IncompatibleKeys, errors: list[str]
+) -> None:
+    """Load `module`, whose keys in `state` begin with `prefix`, and the modules below it."""
+    local_metadata = {} if metadata is None else metadata.get(prefix[:-1], {})
+    if assign:
+        local_metadata["assign_to_params_buffers"] = assign
+    module._load_from_state_dict(state, prefix, local_metadata, True, *keys, errors)
+    for name, child in module._modules.items():
+        if child is not None:
+            below = f"{prefix}{name}."
+            of_child = {k: v for k, v in state.items() if k.startswith(below)}
+            _load_tree(child, of_child, below, metadata, assign, keys, errors)
+    for hook in module._load_state_dict_post_hooks.values():
+        if hook(module, keys) is not None:
+            raise AssertionError(_RETURNED)
 
 
 def _like(target: Any, source: Any) -> Any:

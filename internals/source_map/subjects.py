@@ -119,6 +119,8 @@ def operator_behind(subject: Any) -> OperatorHandle | None:
     kind = type(subject)
     if kind.__module__ == "internals.library" and kind.__name__ == "OpPacket":
         return find_operator(subject._name)
+    if kind.__module__ == "internals.library" and kind.__name__ == "OpOverload":
+        return operator_behind(subject._handle)
     if kind.__module__ == "internals.jit.ir.node":
         return find_operator(subject.kind()) if subject.kind().startswith("aten::") else None
     function = getattr(subject, "__func__", subject)

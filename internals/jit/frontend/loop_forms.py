@@ -25,25 +25,26 @@ def set_loop_continuations(graph: Graph) -> None:
     """Step 1: every `prim::BreakStmt` and `prim::ContinueStmt` becomes a `prim::LoopContinuation`."""
     with graph.insert_point_guard(first_node(graph.block())):
         false = graph.insertConstant(False)
+    _set_continuations(graph, graph.block(), None, false)
 
-    def visit(block: Block, loop: Node | None) -> None:
-        for node in list(block.nodes()):
-            kind = node.kind()
-            if kind == "prim::If":
-                for arm in node.blocks():
-                    visit(arm, loop)
-            elif kind == "prim::Loop":
-                visit(node.blocks()[0], node)
-            elif kind == "prim::Closure":
-                visit(node.blocks()[0], None)
-            elif kind in ("prim::ContinueStmt", "prim::BreakStmt"):
-                assert loop is not None
-                exit = graph.create("prim::LoopContinuation", [], 0).insertAfter(node)
-                exit.addInput(_condition_before(node, loop) if kind == "prim::ContinueStmt" else false)
-                _add_carried(exit, loop)
-                node.destroy()
 
-    visit(graph.block(), None)
+def _set_continuations(graph: Graph, block: Block, loop: Node | None, false: Value) -> None:
+    """Those of a block within `loop`."""
+    for node in list(block.nodes()):
+        kind = node.kind()
+        if kind == "prim::If":
+            for arm in node.blocks():
+                _set_continuations(graph, arm, loop, false)
+        elif kind == "prim::Loop":
+            _set_continuations(graph, node.blocks()[0], node, false)
+        elif kind == "prim::Closure":
+            _set_continuations(graph, node.blocks()[0], None, false)
+        elif kind in ("prim::ContinueStmt", "prim::BreakStmt"):
+            assert loop is not None
+            exit = graph.create("prim::LoopContinuation", [], 0).insertAfter(node)
+            exit.addInput(_condition_before(node, loop) if kind == "prim::ContinueStmt" else false)
+            _add_carried(exit, loop)
+            node.destroy()
 
 
 def inline_loop_conditions(block: Block) -> None:

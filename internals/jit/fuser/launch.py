@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from internals.aten.compiled.scratch import Scratch
@@ -75,16 +76,8 @@ class Launch:
 
     def prepare(self, when_ready: Callable[[], None]) -> None:
         """Have everything compiled; `when_ready()` when it is."""
-        left = [part.kernel for part in self.parts]
-
-        def next_one() -> None:
-            if left:
-                left.pop().prepare(next_one)
-            else:
-                when_ready()
-
         remember(self.kernels)
-        next_one()
+        _prepare([part.kernel for part in self.parts], when_ready)
 
     def __call__(self, *inputs: Any) -> Any:
         if hot.off:
@@ -259,6 +252,14 @@ class GpuPart(Part):
         arrays = [(inputs[r.argument], r.offset) for r in self.reads]
         arrays += [(outputs[k], p.offset) for k, p in self.pieces]
         self.launch(self.kernel, self.numel, arrays, [*(inputs[n.argument] for n in self.numbers), *self.rest])
+
+
+def _prepare(kernels: Sequence[Any], when_ready: Callable[[], None]) -> None:
+    """Have one compiled after the other."""
+    if kernels:
+        kernels[-1].prepare(partial(_prepare, kernels[:-1], when_ready))
+    else:
+        when_ready()
 
 
 def _shape_of(piece: Piece, program: Program) -> tuple[int, ...]:

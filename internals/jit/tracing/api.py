@@ -19,7 +19,7 @@ from __future__ import annotations
 import functools
 import inspect
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from internals.core.tensor_impl import TensorImpl
@@ -182,7 +182,7 @@ def trace_method(
         strict=strict,
         force_outplace=force_outplace,
         module=traced,
-        scopes=_scopes(mod),
+        scopes=dict(_scopes(mod, "__module")),
     )
     full = f"{type.qualified_name}.{name}"
     type.addMethod(name, ScriptFunction(name, graph, qualified_name=full, python_function=function, is_method=True))
@@ -199,17 +199,11 @@ def _trace_again(
     return traced._method(name)
 
 
-def _scopes(mod: Module) -> dict[Any, str]:
-    """The scope of every submodule: `__module.seq.0`. One that is there twice has the last of its places."""
-    scopes: dict[Any, str] = {}
-
-    def add(parent: Module, prefix: str) -> None:
-        for name, child in parent.named_children():
-            scopes[child] = f"{prefix}.{name}"
-            add(child, scopes[child])
-
-    add(mod, "__module")
-    return scopes
+def _scopes(parent: Module, prefix: str) -> Iterator[tuple[Any, str]]:
+    """Every submodule and its scope: `__module.seq.0`. One that is there twice comes twice; the last of its places counts."""
+    for name, child in parent.named_children():
+        yield child, f"{prefix}.{name}"
+        yield from _scopes(child, f"{prefix}.{name}")
 
 
 def argument_names(function: Callable[..., Any]) -> list[str]:

@@ -90,8 +90,11 @@ class ModuleReader:
     def read(self) -> Any:
         """The module. Raises ArchiveError."""
         with refusing(self.reader.name, "data.pkl"):
-            module = self.unpickle("data", self.find_global)
-            self.check_again()
+            try:
+                module = self.unpickle("data", self.find_global)
+                self.check_again()
+            finally:
+                self.classes.clear()  # they point back here, and the parameters would stay with them
             Sizes(self.reader.records["data.pkl"].size).check(module, "the module")
         if not isinstance(module, RecursiveScriptModule) or id(module) not in self.built:
             what = type(module).__name__

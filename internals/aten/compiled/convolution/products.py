@@ -12,9 +12,12 @@ How the real one differs: oneDNN's `jit_avx512_common_conv_fwd_kernel.cpp` has t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from .vector_code import LANES, Code
+
+Step = Callable[[Any, list[Any]], list[Any]]  # from where in x it is, and what it carries on, to what comes after it
 
 
 class Shape(Protocol):
@@ -45,16 +48,6 @@ def add_products(
     rows = range(tile.rows)
     offsets = [code.mul(x_row, r) if r else 0 for r in rows]
 
-    def step(depth: int, x_at: Any, carried: list[Any]) -> list[Any]:
-        if depth == len(loops):
-            return multiply(x_at, carried)
-        count, distance = loops[depth]
-
-        def turn(_: Any, values: list[Any]) -> list[Any]:
-            return [code.at(values[0], distance), *step(depth + 1, values[0], values[1:])]
-
-        return code.loop(count, [x_at, *carried], turn, at_least_once=True)[1:]
-
     def multiply(x_at: Any, carried: list[Any]) -> list[Any]:
         w_at, *sums = carried
         lines = [code.at(x_at, offset) for offset in offsets]
@@ -69,4 +62,16 @@ def add_products(
                     sums[p * tile.blocks + q] = code.multiply_add(v, w[q], sums[p * tile.blocks + q])
         return [code.at(w_at, tile.inner * tile.blocks * LANES), *sums]
 
-    return step(0, x_at, [w_at, *sums])[1:]
+    step: Step = multiply
+    for count, distance in reversed(loops):
+        step = _repeated(code, step, count, distance)
+    return step(x_at, [w_at, *sums])[1:]
+
+
+def _repeated(code: Code, step: Step, count: Any, distance: Any) -> Step:
+    """`step` in a loop of `count` turns, which lie `distance` apart in x."""
+
+    def turn(_: Any, values: list[Any]) -> list[Any]:
+        return [code.at(values[0], distance), *step(values[0], values[1:])]
+
+    return lambda x_at, carried: code.loop(count, [x_at, *carried], turn, at_least_once=True)[1:]

@@ -31,14 +31,16 @@ def linalg_multi_dot(tensors: Sequence[Any]) -> Any:
         matrices[-1] = ops.unsqueeze(last, -1)
     _check_sizes(matrices)
     sizes = [matrices[0].shape[0], *(m.shape[1] for m in matrices)]
-    split = cheapest(sizes)
-
-    def product(i: int, j: int) -> Any:
-        """Of the matrices i to j."""
-        return matrices[i] if i == j else ops.mm(product(i, split[i, j]), product(split[i, j] + 1, j))
-
-    result = product(0, len(matrices) - 1)
+    result = _product(matrices, cheapest(sizes), 0, len(matrices) - 1)
     return ops.view(result, [n for n, t in zip(result.shape, (first, last)) if t.dim() == 2])
+
+
+def _product(matrices: Sequence[Any], split: dict[tuple[int, int], int], i: int, j: int) -> Any:
+    """Of the matrices i to j, split where that is cheapest."""
+    if i == j:
+        return matrices[i]
+    k = split[i, j]
+    return ops.mm(_product(matrices, split, i, k), _product(matrices, split, k + 1, j))
 
 
 def chain_matmul(matrices: Sequence[Any]) -> Any:
