@@ -64,7 +64,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
             if result[d] != 1:
                 raise RuntimeError(
                     f"Attempting to broadcast a dimension of length {shape[d]} at {d}! Mismatching argument at index {index} "
-                    f"had {shape}; but expected shape should be broadcastable to {result}"
+                    f"had {shapes[index]}; but expected shape should be broadcastable to {result}"
                 )
             result[d] = shape[d]
     return Size(result)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from math import prod
 from typing import Any
 
@@ -309,3 +310,35 @@ def test_the_second_derivative_of_what_was_written_to_a_column() -> None:
     squares = np.exp([1.0, 2.0])
     np.testing.assert_allclose(to_numpy(first.detach()), [[2 * squares[0], 4], [2 * squares[1], 6]], rtol=1e-6)
     np.testing.assert_allclose(to_numpy(second), [[4 * squares[0], 2], [4 * squares[1], 2]], rtol=1e-6)
+
+def inference(T: Any) -> Any:
+    with T.inference_mode():
+        return T.ones(2, 3)
+
+
+@pytest.mark.parametrize("view", ["view", "t", "index", "expand", "split", "unbind", "as_strided", "narrow"])
+@pytest.mark.parametrize("mode", ["normal", "no_grad", "inference_mode"])
+def test_a_view_of_an_inference_tensor_is_one_and_autograd_knows_of_no_base(T: Any, view: str, mode: str) -> None:
+    calls = {
+        "view": lambda t: t.view(6), "t": lambda t: t.t(), "index": lambda t: t[0], "expand": lambda t: t[None].expand(1, 2, 3),
+        "split": lambda t: t.split(1)[0], "unbind": lambda t: t.unbind()[1], "as_strided": lambda t: t.as_strided((2,), (1,)),
+        "narrow": lambda t: t.narrow(0, 0, 1),
+    }  # fmt: skip
+    base = inference(T)
+    with nullcontext() if mode == "normal" else getattr(T, mode)():
+        t = calls[view](base)
+    assert t.is_inference() and not t._is_view() and t._base is None and t.grad_fn is None and t.is_leaf
+    assert t.data_ptr() <= base.data_ptr() + 12 and t.detach_() is t
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside InferenceMode is not allowed"):
+        t.add_(1)
+    with pytest.raises(RuntimeError, match="Inference tensors do not track version counter"):
+        t._version  # noqa: B018
+    with pytest.raises(RuntimeError, match="Setting requires_grad=True on inference tensor outside InferenceMode is not allowed"):
+        t.requires_grad_()
+    with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
+        t * T.ones(t.shape, requires_grad=True)
+    with T.inference_mode():
+        t.zero_()
+    assert 0 in base.tolist()[0] + base.tolist()[1]
+    normal = t.clone()
+    assert not normal.is_inference() and (normal.requires_grad_() * 2).requires_grad

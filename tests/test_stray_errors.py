@@ -86,3 +86,23 @@ def test_a_method_and_a_function_come_back_to_python_alike(monkeypatch: pytest.M
         for call in (lambda: T.tril(T.ones(2, 2), 1), lambda: T.ones(2, 2).tril(1)):
             with pytest.raises(StrayError, match=r"^tril\(\) cannot be computed"):
                 call()
+
+
+class Stumbles(T.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return np.ones(2) + np.ones(3)
+
+
+def test_backward_comes_back_to_python_too(as_if_ours: None) -> None:
+    with pytest.raises(StrayError, match=r"^StumblesBackward\(\) cannot be computed .*: Tensor of float32 \[4\]\."):
+        Stumbles.apply(T.ones(4, requires_grad=True)).sum().backward()
+
+
+def test_an_error_in_a_callers_own_backward_is_the_callers() -> None:
+    with pytest.raises(ValueError, match="broadcast"):
+        Stumbles.apply(T.ones(4, requires_grad=True)).sum().backward()

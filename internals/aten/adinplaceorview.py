@@ -71,7 +71,12 @@ def detach_(op: OperatorHandle, keys: int, self: Any) -> Any:
 
 
 def as_view(base: TensorImpl, t: TensorImpl, creation_meta: str = "") -> None:
-    """Make `t` a view of `base`, or of the tensor `base` is itself a view of. See `DifferentiableViewMeta`."""
+    """Make `t` a view of `base`, or of the tensor `base` is itself a view of. See `DifferentiableViewMeta`.
+
+    A view of an inference tensor is another one: nothing is recorded of either, so nothing has to be remembered.
+    """
+    if base._geometry.keys & INFERENCE:
+        return
     meta = base._autograd_meta
     if meta is not None and meta.base is not None:
         base, creation_meta = meta.base, meta.creation_meta or creation_meta  # type: ignore[attr-defined]

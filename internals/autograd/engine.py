@@ -120,7 +120,13 @@ class GraphTask:
             return node
         if extras is not None:
             grads = run_pre_hooks(node, grads)
-        results = self._apply_watched(node, grads) if hot.off else node.apply(grads)
+        try:
+            results = self._apply_watched(node, grads) if hot.off else node.apply(grads)
+        except Exception as error:
+            from internals.core.stray_errors import translate
+
+            translate(error, node.name(), grads)
+            raise
         if extras is not None:
             results = run_post_hooks(node, results, grads)
         if node.saves and not self.keep_graph:

@@ -56,10 +56,9 @@ class PythonArgParser:
         try:
             return adapter(args, kwargs)
         except Exception as error:
-            from .stray_errors import is_stray, stray_error
+            from .stray_errors import translate
 
-            if is_stray(error):
-                raise stray_error(self.name, args, kwargs) from error
+            translate(error, self.name, args, kwargs)
             raise
 
     def _match(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[..., Any]:

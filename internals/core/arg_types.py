@@ -52,6 +52,8 @@ def converter(t: Type, value: Any) -> Callable[[Any], Any] | None:
             return lambda v: [one(v)] * n
         if t.base == "int":
             return _to_ints
+        if t.base == "bool" and t.list_size:
+            return lambda v: _fixed(v, t.list_size)
         return lambda v: [(converter(t.__class__(t.base), x) or _same)(x) for x in v]
     if t.base == "int":
         return _to_int
@@ -128,6 +130,13 @@ def type_name(v: Any) -> str:
 
 
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: the class was made by a class statement
+
+
+def _fixed(v: Any, n: int | None) -> list[bool]:
+    """A mask is an array of `n` in C++, where other lists may be of any length."""
+    if len(v) != n:
+        raise RuntimeError(f"Tried to convert a List with {len(v)} elements to a fixed-size array of size {n}")
+    return list(map(bool, v))
 
 
 def _same(v: Any) -> Any:

@@ -52,6 +52,11 @@ def checked(value: Any, target: dtype) -> Any:
     return target.np.type(value)
 
 
+def real(value: Any, target: dtype) -> Any:
+    """`value` for a kernel that computes with real numbers of dtype `target`. Raises RuntimeError for an imaginary part."""
+    return checked(value, target).item() if isinstance(value, complex) else value
+
+
 def overflow(target: dtype) -> RuntimeError:
     return RuntimeError(f"value cannot be converted to type {C_NAME[target.name]} without overflow")
 

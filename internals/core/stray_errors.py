@@ -1,6 +1,6 @@
 """What a kernel stumbles over becomes an error of ours where a call comes back to Python (`torch/csrc/Exceptions.h`).
 
-Kernels check their arguments, and say in PyTorch's words what is wrong with them. Where a check is missing, numpy, ctypes or Python
+Kernels check their arguments, and say in PyTorch's words what is wrong. Where a check is missing, numpy, ctypes or Python
 itself complains about an array or a list that the caller has never seen. Such a stray error, one that no `raise` of this
 package made, becomes a `StrayError`: it names the operator and its arguments, and has the other as its cause.
 
@@ -11,6 +11,7 @@ How the real one differs: there `END_HANDLE_TH_ERRORS` translates the exceptions
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from opcode import opmap
 from typing import Any
 
@@ -29,6 +30,16 @@ class StrayError(RuntimeError):
     """Arguments that a kernel cannot take, and has no check for."""
 
 
+def translate(error: Exception, name: str, args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> None:
+    """Raises StrayError in the name of the operator that was called so, if `error` is a stray one; else the caller raises it."""
+    if is_stray(error):
+        given = [_described(a) for a in args] + [f"{k}={_described(v)}" for k, v in (kwargs or {}).items()]
+        raise StrayError(
+            f"{name}() cannot be computed with these arguments: {', '.join(given)}. There is no check that says why; the error "
+            "that they led to is the cause of this one"
+        ) from error
+
+
 def is_stray(error: Exception) -> bool:
     """Whether it was raised below this package, by numpy or the interpreter. What a caller's own kernel raises is not ours."""
     tb, last = error.__traceback__, None
@@ -43,15 +54,6 @@ def is_stray(error: Exception) -> bool:
         return False
     meant = last.tb_next is None and last.tb_frame.f_code.co_code[last.tb_lasti] in _RAISES
     return not meant or (type(error) is AssertionError and not error.args)
-
-
-def stray_error(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> StrayError:
-    """The error for a call of the operator `name`."""
-    given = ", ".join([_described(a) for a in args] + [f"{k}={_described(v)}" for k, v in kwargs.items()])
-    return StrayError(
-        f"{name}() cannot be computed with these arguments: {given}. There is no check that says why; the error that they led to "
-        "is the cause of this one"
-    )
 
 
 def _described(value: Any) -> str:

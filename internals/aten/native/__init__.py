@@ -47,9 +47,10 @@ Neural networks
     convolution, convolution_backward, convolution_checks, conv_tbc, windows
     pooling, pooling_1d, pooling_3d, pooling_backward, adaptive_max_pooling, fractional_pooling, unpooling
     upsampling, resampling, resampling_any          interpolate: the operators, and the loops for them
-    resampling_bytes                                the same for images of bytes, in integers
+    resampling_bytes, resampling_checks             the same for images of bytes, in integers; the sizes that fit
     grid_sampler, grid_taps, shuffling              sampling at points; pixel_shuffle, channel_shuffle
-    normalization, normalization_composed, normalization_backward
+    normalization, normalization_composed, normalization_backward, normalization_checks
+    gradient_checks                                 what the kernel of a gradient asks of its arguments
     softmax, dropout, bilinear, embedding, embedding_bag, embedding_bag_backward
     recurrent, packing, attention, native_attention LSTM, GRU; sequences with and without padding; attention, and all of a layer
     losses, losses_backward, nll_loss, ctc_loss     mse_loss, huber_loss; cross_entropy; sequences without alignment

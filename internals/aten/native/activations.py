@@ -21,7 +21,7 @@ from internals.aten.short_way import unary
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
-from internals.core.scalar import checked
+from internals.core.scalar import checked, real
 from internals.core.tensor_impl import TensorImpl, empty_contiguous
 
 from .clamping import between_numbers
@@ -40,6 +40,7 @@ def relu(self: TensorImpl, out: Any = None) -> Any:
 
 def hardtanh(self: TensorImpl, min_val: Any = -1, max_val: Any = 1, out: Any = None) -> Any:
     """`self` clamped to [min_val, max_val]."""
+    min_val, max_val = real(min_val, self.dtype), real(max_val, self.dtype)
     if self.dtype is dt.bool_:
         raise RuntimeError("Bool inputs not supported for hardtanh")
     if not self.dtype.is_signed and (min_val < 0 or max_val < 0):
@@ -72,19 +73,18 @@ def silu(self: TensorImpl, out: Any = None) -> Any:
 
 def leaky_relu(self: TensorImpl, negative_slope: Any = 0.01, out: Any = None) -> Any:
     """`self` where it is positive, else negative_slope * self."""
-
-    return floating(self, "leaky_relu_cpu", partial(leaky_loop, slope=negative_slope), out)
+    return floating(self, "leaky_relu_cpu", partial(leaky_loop, slope=real(negative_slope, self.dtype)), out)
 
 
 def elu(self: TensorImpl, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1, out: Any = None) -> Any:
     """scale * self where it is positive, else scale * alpha * (exp(input_scale * self) - 1)."""
-
+    alpha, scale, input_scale = (real(n, self.dtype) for n in (alpha, scale, input_scale))
     return floating(self, "elu_cpu", partial(elu_loop, bottom=alpha * scale, top=scale, rate=input_scale), out)
 
 
 def softplus(self: TensorImpl, beta: Any = 1, threshold: Any = 20, out: Any = None) -> Any:
     """log(1 + exp(beta * self)) / beta, a smooth relu; beyond `threshold`, where the two meet, `self` itself."""
-
+    beta, threshold = real(beta, self.dtype), real(threshold, self.dtype)
     return floating(self, "softplus_cpu", partial(softplus_loop, beta=beta, threshold=threshold), out)
 
 

@@ -21,6 +21,8 @@ from internals.aten.dtype_checks import not_implemented
 from internals.aten.short_way import binary
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core.dtype import COMPLEX, FLOATING, SCALAR_TYPE_NAME
+from internals.core.promotion import promote_types
+from internals.core.scalar import real
 from internals.core.tensor_impl import TensorImpl, empty_contiguous
 
 from .activations_composed import halves
@@ -31,16 +33,18 @@ def threshold_backward(grad_output: TensorImpl, self: TensorImpl, threshold: Any
     """`grad_output` where `self` is beyond `threshold`, 0 elsewhere: the gradient of relu, whose result may be `self`."""
     if self._geometry.dtype.category == COMPLEX:
         raise not_implemented("threshold_cpu", self.dtype)
-    return binary(partial(threshold_loop, threshold=threshold), grad_output, self)
+    return binary(partial(threshold_loop, threshold=real(threshold, self.dtype)), grad_output, self)
 
 
 def hardtanh_backward(grad_output: TensorImpl, self: TensorImpl, min_val: Any, max_val: Any) -> Any:
     """`grad_output` where `self` is strictly between the limits, 0 elsewhere."""
-    return _run("hardshrink_backward_cpu", grad_output, self, partial(hardtanh_loop, low=min_val, high=max_val))
+    loop = partial(hardtanh_loop, low=real(min_val, self.dtype), high=real(max_val, self.dtype))
+    return _run("hardshrink_backward_cpu", grad_output, self, loop)
 
 
 def leaky_relu_backward(grad_output: TensorImpl, self: TensorImpl, negative_slope: Any, self_is_result: bool) -> Any:
     """`grad_output`, times `negative_slope` where `self` is not positive. Raises RuntimeError where a result hides that."""
+    negative_slope = real(negative_slope, self.dtype)
     if self_is_result and negative_slope < 0:
         raise RuntimeError(
             "In-place leakyReLu backward calculation is triggered with a negative slope which is not supported. This is caused "
@@ -55,6 +59,7 @@ def elu_backward(
     grad_output: TensorImpl, alpha: Any, scale: Any, input_scale: Any, is_result: bool, self_or_result: TensorImpl
 ) -> Any:
     """The gradient of elu, from its argument or (`is_result`) from its result."""
+    alpha, scale, input_scale = (real(n, grad_output.dtype) for n in (alpha, scale, input_scale))
     if is_result and alpha < 0:
         raise RuntimeError(
             "In-place elu backward calculation is triggered with a negative slope which is not supported. This is caused by "
@@ -71,12 +76,16 @@ def gelu_backward(grad_output: TensorImpl, self: TensorImpl, approximate: str = 
 
 def silu_backward(grad_output: TensorImpl, self: TensorImpl) -> Any:
     """grad_output * s * (1 + self * (1 - s)), where s is sigmoid(self)."""
-    return TensorIterator([grad_output, self]).run(silu_loop)
+    it = TensorIterator([grad_output, self])
+    if it.common_dtype.category not in (FLOATING, COMPLEX):
+        raise not_implemented("silu_backward_cpu", it.common_dtype)
+    return it.run(silu_loop)
 
 
 def softplus_backward(grad_output: TensorImpl, self: TensorImpl, beta: Any, threshold: Any) -> Any:
     """grad_output * sigmoid(beta * self), and beyond `threshold` `grad_output` itself."""
-    return _run("softplus_backward_cpu", grad_output, self, partial(softplus_loop, beta=beta, threshold=threshold))
+    loop = partial(softplus_loop, beta=real(beta, self.dtype), threshold=real(threshold, self.dtype))
+    return _run("softplus_backward_cpu", grad_output, self, loop)
 
 
 def log_sigmoid_backward(grad_output: TensorImpl, self: TensorImpl, buffer: TensorImpl) -> Any:
@@ -108,7 +117,7 @@ def logit_backward(grad_output: TensorImpl, self: TensorImpl, eps: float | None)
 
 def shrink_backward(grad_output: TensorImpl, self: TensorImpl, lambd: Any) -> Any:
     """`grad_output` where `self` is not between -lambd and lambd: the gradient of both shrinks."""
-    return _run("shrink_backward_cpu", grad_output, self, partial(shrink_loop, lambd=lambd))
+    return _run("shrink_backward_cpu", grad_output, self, partial(shrink_loop, lambd=real(lambd, self.dtype)))
 
 
 def glu_backward(grad_output: TensorImpl, self: TensorImpl, dim: int) -> Any:
@@ -134,11 +143,13 @@ def glu_backward(grad_output: TensorImpl, self: TensorImpl, dim: int) -> Any:
 
 def sigmoid_backward(grad_output: TensorImpl, output: TensorImpl) -> Any:
     """grad_output * (1 - output) * output, where `output` is what sigmoid gave."""
+    _check_not_whole("sigmoid_backward_cpu", grad_output, output)
     return binary(sigmoid_loop, grad_output, output)
 
 
 def tanh_backward(grad_output: TensorImpl, output: TensorImpl) -> Any:
     """grad_output * (1 - output²), where `output` is what tanh gave."""
+    _check_not_whole("tanh_backward_cpu", grad_output, output)
     return binary(tanh_loop, grad_output, output)
 
 
@@ -154,6 +165,14 @@ def _run(kernel: str, grad_output: TensorImpl, self: TensorImpl, loop: Loop, *mo
     if it.common_dtype.category != FLOATING:
         raise not_implemented(kernel, it.common_dtype)
     return it.run(loop)
+
+
+def _check_not_whole(kernel: str, grad_output: TensorImpl, output: TensorImpl) -> None:
+    """Raises NotImplementedError where the common dtype is one of integers or bools."""
+    for d in (grad_output._geometry.dtype, output._geometry.dtype):
+        if d.category in (FLOATING, COMPLEX):
+            return
+    raise not_implemented(kernel, promote_types(grad_output.dtype, output.dtype))
 
 
 def threshold_loop(g: Any, x: Any, out: Any, threshold: Any) -> None:

@@ -18,6 +18,7 @@ from internals._generated import ops
 from internals.aten.dtype_checks import not_implemented
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core.dtype import BOOL, COMPLEX, SCALAR_TYPE_NAME, finfo
+from internals.core.scalar import real
 from internals.core.tensor_impl import TensorImpl, empty_contiguous
 
 from .activations import floating
@@ -48,14 +49,14 @@ def mish(self: TensorImpl, out: Any = None) -> Any:
 def hardshrink(self: TensorImpl, lambd: Any = 0.5, out: Any = None) -> Any:
     """`self`, with 0 in place of the elements between -lambd and lambd."""
 
-    return floating(self, "hardshrink_cpu", partial(hardshrink_loop, lambd=lambd), out)
+    return floating(self, "hardshrink_cpu", partial(hardshrink_loop, lambd=real(lambd, self.dtype)), out)
 
 
 def softshrink(self: TensorImpl, lambd: Any = 0.5, out: Any = None) -> Any:
     """`self` moved towards 0 by `lambd`, and 0 where it would cross it. Raises RuntimeError for a negative `lambd`."""
     if not self.dtype.is_floating_point:
         raise not_implemented("softshrink_check", self.dtype)
-    largest = finfo(self.dtype).max
+    largest, lambd = finfo(self.dtype).max, real(lambd, self.dtype)
     if not 0 <= lambd <= largest:
         name = SCALAR_TYPE_NAME[self.dtype]
         raise RuntimeError(f"lambda must be in range [0, {largest:g}] for input dtype {name}, but found {lambd:g}")

@@ -18,6 +18,7 @@ from internals.aten.dtype_checks import TYPE_META_NAME, not_implemented
 from internals.core import dtype as dt
 from internals.core.tensor_impl import array, empty_contiguous
 
+from .pooling import check_places
 from .pooling_1d import check_one
 from .pooling_3d import scatter_to_places
 
@@ -30,6 +31,7 @@ def adaptive_max_pool1d(self: Any, output_size: Sequence[int]) -> tuple[Any, Any
             f"Expected 2 to 3 dimensions, but got {self.dim()}-dimensional tensor for argument #1 'self' "
             "(while checking arguments for adaptive_max_pool1d)"
         )
+    check_places("adaptive_max_pool1d", self, self.dim() - 1)
     values, indices = ops.adaptive_max_pool2d(self.unsqueeze(-2), [1, *output_size])
     return values.squeeze(-2), indices.squeeze(-2)
 
@@ -57,6 +59,7 @@ def adaptive_max_pool3d_backward(grad_output: Any, self: Any, indices: Any) -> A
 def _put_back(name: str, dims: int, grad_output: Any, self: Any, indices: Any) -> Any:
     if grad_output.dim() not in (dims + 1, dims + 2):
         raise RuntimeError(f"{name}(): Expected {dims + 1}D or {dims + 2}D grad_output, but got: {list(grad_output.shape)}")
+    check_places(name, grad_output, grad_output.dim() - 1, "grad_output")
     for t, what in ((grad_output, "grad_output"), (indices, "indices")):
         if (*t.shape[:-dims], *grad_output.shape[-dims:]) != (*self.shape[:-dims], *indices.shape[-dims:]):
             raise RuntimeError(f"expected sizes {list(indices.shape)} for `{what}` but got sizes {list(t.shape)}")
@@ -74,10 +77,7 @@ def _pool(name: str, dims: int, t: Any, output_size: Sequence[int]) -> tuple[Any
         raise RuntimeError(f"{name}(): internal error: output_size.size() must be {dims}")
     if t.dim() not in (dims + 1, dims + 2):
         raise RuntimeError(f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got {list(t.shape)}")
-    if 0 in t.shape[-dims:]:
-        raise RuntimeError(
-            f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(t.shape)}"
-        )
+    check_places(name, t, t.dim() - 1)
     if not t.dtype.is_floating_point:
         raise not_implemented(name, t.dtype)
     x, inside = array(t), t.shape[-dims:]
@@ -87,7 +87,7 @@ def _pool(name: str, dims: int, t: Any, output_size: Sequence[int]) -> tuple[Any
     number = np.arange(prod(inside)).reshape(inside)
     for at in np.ndindex(*output_size):
         window = tuple(slice(i * n // m, -(-(i + 1) * n // m)) for i, n, m in zip(at, inside, output_size))
-        elements = x[(..., *window)].reshape(*t.shape[:-dims], -1)
+        elements = x[(..., *window)].reshape(*t.shape[:-dims], number[window].size)
         first = elements.argmax(-1)  # numpy takes the first maximum, or the first NaN
         best[(..., *at)] = np.take_along_axis(elements, first[..., None], -1)[..., 0]
         place[(..., *at)] = number[window].reshape(-1)[first]

@@ -15,7 +15,7 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
 
     Raises RuntimeError for sizes that do not fit.
     """
-    if bias is not None and bias.shape[0] != weight.shape[0]:
+    if bias is not None and bias.size(0) != weight.size(0):
         raise RuntimeError(
             f"bilinear(): bias size does not match weight size: got {bias.shape[0]} but expected {weight.shape[0]}"
         )
@@ -24,8 +24,8 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     for dim, (a, b) in enumerate(zip(input1.shape[:-1], input2.shape[:-1])):
         if a != b:
             raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {dim}: got {a} and {b}")
-    for name, got, expected in (("input1", input1, weight.shape[1]), ("input2", input2, weight.shape[2])):
-        if got.shape[-1] != expected:
+    for name, got, expected in (("input1", input1, weight.size(1)), ("input2", input2, weight.size(2))):
+        if got.size(-1) != expected:
             raise RuntimeError(
                 f"bilinear(): {name} size does not match weight size: got {got.shape[-1]} but expected {expected}"
             )

@@ -16,6 +16,8 @@ from internals.aten.dtype_checks import not_implemented
 from internals.core import dtype as dt
 from internals.core.tensor_impl import array, empty_contiguous
 
+from .gradient_checks import check_sizes
+
 
 def conv_tbc(self: Any, weight: Any, bias: Any, pad: int) -> Any:
     """(T, N, C) with `weight` (K, C, O) and `bias` (O): (T + 2 pad - K + 1, N, O). Raises RuntimeError for other sizes."""
@@ -42,7 +44,9 @@ def conv_tbc(self: Any, weight: Any, bias: Any, pad: int) -> Any:
 
 def conv_tbc_backward(self: Any, input: Any, weight: Any, bias: Any, pad: int) -> tuple[Any, Any, Any]:
     """The gradients of input, weight and bias; `self` is the result's."""
-    times = self.shape[0]
+    _check(input, weight, bias)
+    times = input.shape[0] + 2 * pad - weight.shape[0] + 1
+    check_sizes("conv_tbc_backward", "self", self, (times, input.shape[1], weight.shape[2]))
     padded = ops.constant_pad_nd(input, [0, 0, 0, 0, pad, pad], 0)
     flat = self.flatten(0, 1)
     to_input = padded.new_zeros(padded.shape)

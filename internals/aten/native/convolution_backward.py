@@ -19,7 +19,8 @@ from internals.core.tensor_impl import TensorImpl, array, from_array
 from internals.machine_code.settings import use_compiled
 
 from .convolution import COMPILED, compiled_fits, forward, input_gradient, weight_gradient, work
-from .convolution_checks import gradients_of_nothing, spread
+from .convolution_checks import checked_arguments, gradients_of_nothing
+from .gradient_checks import check_same_dtype, check_sizes
 
 
 def convolution_backward(
@@ -36,10 +37,14 @@ def convolution_backward(
     output_mask: Sequence[bool],
 ) -> tuple[Any, Any, Any]:
     """(grad_input, grad_weight, grad_bias); None for those that `output_mask` does not ask for."""
+    stride, padding, dilation, sizes = checked_arguments(
+        input, weight, None, stride, padding, dilation, transposed, output_padding, groups
+    )
+    check_sizes("convolution_backward", "grad_output", grad_output, sizes)
+    check_same_dtype(input, grad_output)
     if not input.shape[1]:
         return gradients_of_nothing(input, weight, bias_sizes, output_mask)
-    n = weight.dim() - 2
-    how = spread(stride, n, "stride"), spread(padding, n, "padding"), spread(dilation, n, "dilation")
+    how = stride, padding, dilation
     dx = dw = db = None
     places = (input if transposed else grad_output).numel()
     small, large = (input, grad_output) if transposed else (grad_output, input)

@@ -107,7 +107,7 @@ def _check(
             f"[{w}] instead"
         )
     channels = w[0] if transposed else w[1] * groups
-    if input.shape[1] != channels:
+    if input.size(1) != channels:
         which = f"transposed={int(transposed)}" if transposed else f"groups={groups}"
         raise RuntimeError(
             f"Given {which}, weight of size {w}, expected input{list(input.shape)} to have {channels} channels, but got "

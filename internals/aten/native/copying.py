@@ -248,7 +248,10 @@ def item(self: TensorImpl) -> Any:
 
 
 def _local_scalar_dense(self: TensorImpl) -> Any:
-    return array(self).item()
+    """The first element, which `item` has found to be the only one."""
+    if not self.numel():
+        raise RuntimeError("_local_scalar_dense: Empty tensor not supported")
+    return array(self).item(0)
 
 
 def is_nonzero(self: TensorImpl) -> bool:

@@ -23,6 +23,7 @@ from internals.core.dtype import FLOATING, SCALAR_TYPE_NAME
 from internals.core.float_errors import quietly
 from internals.core.tensor_impl import array, from_array
 
+from .gradient_checks import check_same_dtype, check_sizes
 from .norms import norm_Scalar
 from .pointwise import sub
 
@@ -52,6 +53,10 @@ def _euclidean_dist(x1: Any, x2: Any) -> Any:
     """Euclidean distances from a matrix product. Raises RuntimeError for complex numbers."""
     if x1.is_complex() or x2.is_complex():
         raise RuntimeError("clamp is not supported for complex types")
+    for x in (x1, x2):
+        if x.dim() < 2:
+            raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {x.dim()}-D tensor.")
+    _check(x1, x2)
     a, b = array(x1), array(x2)
     squares = np.square(a).sum(-1)[..., :, None] + np.square(b).sum(-1)[..., None, :]
     return from_array(np.sqrt(np.maximum(squares - 2 * (a @ np.swapaxes(b, -1, -2)), 0)))
@@ -78,7 +83,14 @@ def _cdist_forward(x1: Any, x2: Any, p: float, compute_mode: int | None) -> Any:
 
 def _cdist_backward(grad: Any, x1: Any, x2: Any, p: float, cdist: Any) -> Any:
     """The gradient of `x1`, broadcast to the batch of the result."""
+    _check(x1, x2)
+    for t in (x2, grad, cdist):
+        check_same_dtype(x1, t)
+    if x1.dtype not in (dt.float32, dt.float64):
+        raise not_implemented("cdist_backward", x1.dtype)
     first, second = _batches(x1, x2)
+    for what, t in (("grad", grad), ("cdist", cdist)):
+        check_sizes("_cdist_backward", what, t, (*first.shape[:-1], second.shape[-2]))
     result = np.zeros(first.shape, x1.dtype.np)
     if not result.size or not x2.shape[-2]:
         return from_array(result)
@@ -90,8 +102,7 @@ def _cdist_backward(grad: Any, x1: Any, x2: Any, p: float, cdist: Any) -> Any:
 
 def pdist(self: Any, p: float = 2) -> Any:
     """The p-norm distances of each row of a matrix from all rows after it, N(N-1)/2 numbers. Raises RuntimeError as `cdist`."""
-    if self.dim() != 2:
-        raise RuntimeError(f"pdist only supports 2D tensors, got: {self.dim()}D")
+    _check_matrix(self)
     if self.dtype.category != FLOATING:
         raise RuntimeError("pdist only supports floating-point dtypes")
     if not p >= 0:
@@ -99,8 +110,14 @@ def pdist(self: Any, p: float = 2) -> Any:
     return ops._pdist_forward(self.contiguous(), p)
 
 
+def _check_matrix(t: Any) -> None:
+    if t.dim() != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {t.dim()}D")
+
+
 def _pdist_forward(self: Any, p: float = 2) -> Any:
     """The distances above the diagonal of `cdist(self, self)`."""
+    _check_matrix(self)
     n, m = self.shape
     if n <= 1 or not m:
         return from_array(np.zeros(n * (n - 1) // 2, self.dtype.np))
@@ -112,6 +129,12 @@ def _pdist_forward(self: Any, p: float = 2) -> Any:
 
 def _pdist_backward(grad: Any, self: Any, p: float, pdist: Any) -> Any:
     """The gradient of the rows."""
+    _check_matrix(self)
+    if self.dtype not in (dt.float32, dt.float64):
+        raise not_implemented("pdist_backward", self.dtype)
+    for what, t in (("grad", grad), ("pdist", pdist)):
+        check_same_dtype(self, t)
+        check_sizes("_pdist_backward", what, t, (self.shape[0] * (self.shape[0] - 1) // 2,))
     a, n = array(self), self.shape[0]
     g, d = np.zeros((2, n, n), self.dtype.np)
     above = np.triu_indices(n, 1)

@@ -43,10 +43,14 @@ def embedding_dense_backward(
 
     The row `padding_idx` gets none (unless that is negative); with `scale_grad_by_freq` the sums become averages.
     """
-    rows = snapshot(indices).reshape(-1)
-    g = array(grad_output).reshape(rows.size, grad_output.shape[-1])
+    check_indices("embedding_backward", indices, 2)
+    rows, columns = snapshot(indices).reshape(-1), grad_output.size(-1)
+    if grad_output.numel() != rows.size * columns:
+        raise RuntimeError(f"shape '[{rows.size}, {columns}]' is invalid for input of size {grad_output.numel()}")
+    g = array(grad_output).reshape(rows.size, columns)
     if padding_idx >= 0 and (rows == padding_idx).any():
         rows, g = rows[rows != padding_idx], g[rows != padding_idx]
+    check_rows(rows, num_weights)
     return sums_by_row(rows, g, num_weights, grad_output.dtype, scale_grad_by_freq)
 
 
@@ -65,7 +69,7 @@ def sums_by_row(rows: Any, g: Any, num_weights: int, dtype: Any, average: bool =
         g.take(order, 0).astype(np.float32 if g.dtype == np.float16 else g.dtype, copy=False), starts, lengths
     )
     if average:
-        sums /= lengths[:, None].astype(sums.dtype)
+        sums = (sums / lengths[:, None]).astype(sums.dtype, copy=False)
     table[names] = sums
     return result
 
@@ -99,9 +103,14 @@ def embedding_renorm_(self: TensorImpl, indices: TensorImpl, max_norm: float, no
 def _checked_rows(name: str, weight: TensorImpl, indices: TensorImpl) -> Any:
     check_indices(name, indices)
     rows = snapshot(indices)
-    if rows.size and (rows.min() < 0 or rows.max() >= weight.shape[0]):
-        raise IndexError("index out of range in self")
+    check_rows(rows, weight.shape[0])
     return rows
+
+
+def check_rows(rows: Any, n: int) -> None:
+    """Raises IndexError for one that is not among `n`."""
+    if rows.size and (rows.min() < 0 or rows.max() >= n):
+        raise IndexError("index out of range in self")
 
 
 def check_table(weight: TensorImpl) -> None:
@@ -116,9 +125,9 @@ def check_matrix(self: TensorImpl) -> None:
         )
 
 
-def check_indices(name: str, indices: TensorImpl) -> None:
+def check_indices(name: str, indices: TensorImpl, position: int = 1) -> None:
     if indices.dtype not in (dt.int64, dt.int32):
         raise RuntimeError(
-            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+            f"Expected tensor for argument #{position} 'indices' to have one of the following scalar types: Long, Int; but got "
             f"internals.{SCALAR_TYPE_NAME[indices.dtype]}Tensor instead (while checking arguments for {name})"
         )

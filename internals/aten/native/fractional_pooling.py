@@ -59,7 +59,7 @@ def _pool(dims: int, name: str, t: Any, kernel: Sequence[int], size: Sequence[in
     _check(dims, name, t, kernel, size, samples)
     inside, planes = t.shape[-dims:], prod(t.shape[:-dims])
     x = array(t).reshape(planes, *inside)
-    u = array(samples)[: planes // t.shape[-dims - 1]].reshape(planes, dims)
+    u = array(samples).reshape(-1, dims)[:planes]
     if dims == 2:
         u = u[:, ::-1]  # the first number is for the width
     starts = [_starts(u[:, d], inside[d], size[d], kernel[d]) for d in range(dims)]
@@ -100,13 +100,16 @@ def _check(dims: int, name: str, t: Any, kernel: Sequence[int], size: Sequence[i
     for value, what in ((kernel, "kernel_size"), (size, "output_size")):
         if len(value) != dims:
             raise RuntimeError(f"{name}: {what} must either be a single Int or tuple of Ints")
+        if min(value) < (what == "kernel_size"):
+            raise RuntimeError(f"{name}: {what} must be positive, but got {list(value)}")
     if t.dim() not in (dims + 1, dims + 2):
         raise RuntimeError(f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got: {list(t.shape)}")
-    if 0 in t.shape[t.dim() - dims - 1 :]:
-        raise RuntimeError(
-            f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got{list(t.shape)}"
-        )
     name = name if dims == 2 else f"{name}_out"
+    if 0 in t.shape[1:]:
+        raise RuntimeError(
+            f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got{list(t.shape)} with dimension "
+            f"{t.shape.index(0, 1)} being empty."
+        )
     for side, n, m, k in zip(_SIDES[-dims:], t.shape[-dims:], size, kernel):
         if k < 0:
             raise RuntimeError(f"{name}(): kernel_size must not be negative, but got {list(kernel)}")

@@ -21,6 +21,7 @@ from internals.aten.dtype_checks import not_implemented
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.tensor_impl import array, empty_contiguous, from_array
 
+from .gradient_checks import check_same_dtype, check_sizes
 from .grid_taps import CUBIC, Tap, taps
 
 
@@ -79,7 +80,10 @@ def _sample(dims: int, name: str, input: Any, grid: Any, interpolation: int, pad
 def _gradients(
     dims: int, grad_output: Any, input: Any, grid: Any, interpolation: int, padding: int, align: bool, output_mask: Any
 ) -> tuple[Any, Any]:
+    _check(dims, f"grid_sampler_{dims}d_backward", input, grid, interpolation)
     n, c = input.shape[:2]
+    check_sizes(f"grid_sampler_{dims}d_backward", "grad_output", grad_output, (n, c, *grid.shape[1:-1]))
+    check_same_dtype(input, grad_output)
     x = array(input).reshape(n, c, prod(input.shape[2:]))
     g = array(grad_output).reshape(n, c, prod(grid.shape[1:-1]))
     dx = np.zeros((n, x.shape[2], c), _wide(x.dtype))
@@ -148,7 +152,12 @@ def affine_grid_generator(theta: Any, size: Sequence[int], align_corners: bool) 
 
 
 def affine_grid_generator_backward(grad: Any, size: Sequence[int], align_corners: bool) -> Any:
-    """The gradient of `theta`: for each map the sum over the points."""
+    """The gradient of `theta`: for each map the sum over the points. Raises RuntimeError for another size."""
+    if len(size) not in (4, 5):
+        raise RuntimeError("AffineGridGenerator needs 4d (spatial) or 5d (volumetric) inputs.")
+    check_sizes("affine_grid_generator_backward", "grad", grad, (size[0], *size[2:], len(size) - 2))
+    if not grad.dtype.is_floating_point:
+        raise not_implemented("linspace_cpu", grad.dtype)
     space = size[2:]
     base = from_array(_base_grid(space, align_corners, grad.dtype.np)).to(grad.device)
     points = grad.reshape([size[0], prod(space), len(space)])

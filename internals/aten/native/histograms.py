@@ -13,6 +13,7 @@ first and searches only next to it. Counts are kept in the dtype of the input th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -228,4 +229,4 @@ def _rows(self: Any, bins: Sequence[int]) -> Any:
     if len(bins) != self.shape[-1]:
         raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
     check_bin_counts(bins)
-    return snapshot(self).reshape(-1, self.shape[-1])
+    return snapshot(self).reshape(prod(self.shape[:-1]), self.shape[-1])

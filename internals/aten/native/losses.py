@@ -45,7 +45,7 @@ def smooth_l1_loss(self: TensorImpl, target: TensorImpl, reduction: int = MEAN, 
 
 def huber_loss(self: TensorImpl, target: TensorImpl, reduction: int = MEAN, delta: float = 1.0) -> Any:
     """delta * (|d| - delta / 2) for a difference beyond `delta`, d² / 2 within. Raises RuntimeError unless delta > 0."""
-    if delta <= 0:
+    if not delta > 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
 
     return _elementwise("huber_cpu", partial(huber_loop, delta=delta), self, target, reduction, result=self.dtype)

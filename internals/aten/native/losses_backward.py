@@ -16,7 +16,8 @@ import numpy as np
 from internals.aten.dtype_checks import not_implemented
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core.device import CPU
-from internals.core.dtype import COMPLEX
+from internals.core.dtype import BOOL, COMPLEX, INTEGRAL
+from internals.core.promotion import result_type
 from internals.core.tensor_impl import TensorImpl, array
 
 from .loops import Loop, in_single
@@ -27,7 +28,7 @@ _EPSILON = float(np.float32(1e-12))  # a float in C++, also for doubles
 
 def mse_loss_backward(grad_output: TensorImpl, self: TensorImpl, target: TensorImpl, reduction: int) -> Any:
     """2 * (self - target) * grad_output."""
-    _check_real("mse_backward_cpu_out", grad_output, self, target)
+    _check_dtypes("mse_backward_cpu_out", (COMPLEX, BOOL), grad_output, self, target)
     return _slopes(mse_loop, 2, grad_output, self, target, reduction)
 
 
@@ -35,7 +36,7 @@ def smooth_l1_loss_backward(
     grad_output: TensorImpl, self: TensorImpl, target: TensorImpl, reduction: int, beta: float
 ) -> Any:
     """The difference over `beta`, clamped to [-1, 1], times grad_output."""
-    _check_real("smooth_l1_backward_cpu_out", grad_output, self, target)
+    _check_dtypes("smooth_l1_backward_cpu_out", (COMPLEX, BOOL, INTEGRAL), grad_output, self, target)
     return _slopes(partial(smooth_l1_loop, beta=beta), 1, grad_output, self, target, reduction)
 
 
@@ -43,7 +44,7 @@ def huber_loss_backward(
     grad_output: TensorImpl, self: TensorImpl, target: TensorImpl, reduction: int, delta: float
 ) -> Any:
     """The difference, clamped to [-delta, delta], times grad_output."""
-    _check_real("huber_backward_cpu_out", grad_output, self, target)
+    _check_dtypes("huber_backward_cpu_out", (COMPLEX, BOOL, INTEGRAL), grad_output, self, target)
     return _slopes(partial(huber_loop, delta=delta), 1, grad_output, self, target, reduction)
 
 
@@ -51,16 +52,16 @@ def binary_cross_entropy_backward(
     grad_output: TensorImpl, self: TensorImpl, target: TensorImpl, weight: Any = None, reduction: int = MEAN
 ) -> Any:
     """(self - target) / (self * (1 - self)) * weight * grad_output, the denominator at least 1e-12."""
-    _check_real("binary_cross_entropy_backward", grad_output, self, target)
+    _check_dtypes("binary_cross_entropy_backward", (COMPLEX, BOOL, INTEGRAL), grad_output, self, target)
     slopes = _slopes(cross_entropy_loop, 1, grad_output, self, target, reduction)
     return slopes if weight is None else TensorIterator([slopes, weight]).run(np.multiply)
 
 
-def _check_real(kernel: str, *tensors: TensorImpl) -> None:
-    """Raises NotImplementedError for complex numbers."""
-    for t in tensors:
-        if t._geometry.dtype.category == COMPLEX:
-            raise not_implemented(kernel, t.dtype)
+def _check_dtypes(kernel: str, without: tuple[int, ...], *tensors: TensorImpl) -> None:
+    """Raises NotImplementedError where the dtype that the tensors have in common is one of a category that has no kernel."""
+    common = result_type(tensors)
+    if common.category in without:
+        raise not_implemented(kernel, common)
 
 
 def _slopes(

@@ -84,12 +84,12 @@ def triplet_margin_loss(
 
 def soft_margin_loss(self: Any, target: Any, reduction: int = MEAN) -> Any:
     """log(1 + exp(-target * self)), in the dtype of `self`. Raises RuntimeError when that cannot hold it."""
-    return _reduced(_as(self, (-target * self).exp().log1p()), reduction)
+    return _reduced(_as(self, (-self * target).exp().log1p()), reduction)
 
 
 def soft_margin_loss_backward(grad_output: Any, self: Any, target: Any, reduction: int) -> Any:
     """-target * z / (1 + z), z = exp(-target * self), times the gradient, over the number of elements for a mean."""
-    z = (-target * self).exp()
+    z = (-self * target).exp()
     scale = -1 / max(self.numel(), 1) if reduction == MEAN else -1
     return _as(self, scale * target * z / (z + 1) * grad_output)
 

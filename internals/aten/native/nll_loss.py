@@ -23,6 +23,7 @@ from internals.core.float_errors import quiet, restore
 from internals.core.geometry import Geometry, contiguous_geometry
 from internals.core.tensor_impl import TensorImpl, array, empty, empty_contiguous, snapshot
 
+from .gradient_checks import check_same_dtype, check_sizes
 from .losses import MEAN, NONE, SUM
 
 
@@ -96,9 +97,10 @@ def nll_loss_nd(self: Any, target: Any, weight: Any = None, reduction: int = MEA
     wanted = [sizes[0], *sizes[2:]]
     if list(target.shape[1:]) != sizes[2:]:
         raise RuntimeError(f"Expected target size {wanted}, got {list(target.shape)}")
-    places = -1 if self.numel() else 0
-    image = self.contiguous().view(sizes[0], sizes[1], 1, places)
-    result = ops.nll_loss2d(image, target.contiguous().view(sizes[0], 1, places), weight, reduction, ignore_index)
+    image, labels = (
+        t.contiguous().view(*t.shape[:kept], *((1, -1) if t.numel() else (0, 0))) for t, kept in ((self, 2), (target, 1))
+    )
+    result = ops.nll_loss2d(image, labels, weight, reduction, ignore_index)
     return result.view(wanted) if reduction == NONE else result
 
 
@@ -180,9 +182,7 @@ def _pick(
     if usual and _all_count(t, classes, ignore_index):
         return _reduce_all(x, _places(t, x.shape, class_dim), self.dtype, reduction)
     counts = t != ignore_index
-    wrong = counts & ((t < 0) | (t >= classes))
-    if wrong.any():
-        raise IndexError(f"Target {t[wrong].flat[0]} is out of bounds.")
+    _check_classes(t, counts, classes)
     index = np.where(counts, t, 0)
     x = x.astype(np.float32) if self.dtype is dt.float16 else x
     if classes == 0 or x.size == 0:
@@ -247,7 +247,8 @@ def _put(
     class_dim: int,
 ) -> Any:
     """The adjoint of `_pick`: the gradient of each loss, weighted, at the class that was picked."""
-    usual = _usual_rows(self._geometry, target._geometry) if weight is None and reduction == MEAN else None
+    numbers = () == grad_output._geometry.sizes == total_weight._geometry.sizes
+    usual = _usual_rows(self._geometry, target._geometry) if weight is None and reduction == MEAN and numbers else None
     if usual is not None and (total := array(total_weight)[()]) == usual[0].size:  # forward found that all of them count
         result = empty(self._geometry.without_grad)
         dx = array(result)
@@ -256,14 +257,16 @@ def _put(
         dx.put(usual[0] + array(target), -array(grad_output)[()] / total)
         restore(token)
         return result
+    check_nll_loss_backward(grad_output, self, target, weight, reduction, total_weight, class_dim)
     result = empty_contiguous(self.shape, self.dtype)
     dx = array(result)
     dx.fill(0)
-    t, g = snapshot(target).astype(np.int64, copy=False), array(grad_output)[()]
+    t, g = snapshot(target).astype(np.int64, copy=False), array(grad_output)
+    g = g if reduction == NONE and target.dim() else g.reshape(())[()]
     if not t.size or not dx.size:
         return result
     token = quiet()
-    g = -g / array(total_weight)[()] if reduction == MEAN else -g
+    g = -g / array(total_weight).item() if reduction == MEAN else -g
     restore(token)
     if _all_count(t, self.shape[class_dim], ignore_index):
         if weight is not None:
@@ -271,6 +274,7 @@ def _put(
         dx.reshape(-1)[_places(t, self.shape, class_dim)] = g.reshape(-1) if g.ndim else g
         return result
     counts = t != ignore_index
+    _check_classes(t, counts, self.shape[class_dim])
     t = np.where(counts, t, 0)
     if weight is not None:
         g = g * array(weight)[t]
@@ -301,6 +305,34 @@ def check_nll_loss2d(self: TensorImpl, target: TensorImpl) -> None:
         )
     if (self.shape[0], *self.shape[2:]) != tuple(target.shape):
         raise RuntimeError(f"size mismatch (got input: {list(self.shape)} , target: {list(target.shape)}")
+
+
+def _check_classes(t: Any, counts: Any, classes: int) -> None:
+    """Raises IndexError for a target that counts and is no class."""
+    wrong = counts & ((t < 0) | (t >= classes))
+    if wrong.any():
+        raise IndexError(f"Target {t[wrong].flat[0]} is out of bounds.")
+
+
+def check_nll_loss_backward(
+    grad_output: TensorImpl, self: TensorImpl, target: TensorImpl, weight: Any, reduction: int, total: TensorImpl, class_dim: int
+) -> None:
+    """Raises RuntimeError for shapes or dtypes that no forward pass leaves behind."""
+    if class_dim == 1 and self.dim() != 2:
+        check_nll_loss2d(self, target)
+    else:
+        check_nll_loss(self, target)
+    if total.numel() != 1:
+        raise RuntimeError(
+            f"expected total_weight to be a  single element tensor, got: {list(total.shape)} ({total.numel()} elements)"
+        )
+    check_targets(self, target, weight, class_dim)
+    if reduction == NONE and target.dim():
+        check_sizes("nll_loss_backward", "grad_output", grad_output, target.shape)
+    elif grad_output.dim() > 1 or grad_output.numel() != 1:
+        raise RuntimeError(f"Expected a single element grad_output tensor, but got: {list(grad_output.shape)}")
+    check_same_dtype(self, grad_output)
+    check_same_dtype(self, total)
 
 
 def check_targets(self: TensorImpl, target: TensorImpl, weight: Any, class_dim: int) -> None:

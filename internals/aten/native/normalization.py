@@ -22,15 +22,22 @@ from typing import Any
 import numpy as np
 
 from internals._generated import ops
-from internals.aten.dtype_checks import not_implemented
 from internals.aten.writing import write_out, write_outs
 from internals.core import dtype as dt
-from internals.core.dtype import dtype
 from internals.core.float_errors import quiet, restore
 from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
 from internals.machine_code.settings import settings, use_compiled
 
 from .memory_format import empty_as, suggests_channels_last
+from .normalization_checks import (
+    check_batch_norm,
+    check_both,
+    check_elements_of_groups,
+    check_floating,
+    check_group_norm,
+    check_layer_norm,
+    check_mixed,
+)
 from .reduction_tools import sum_of_products
 
 COMPILED = 1 << 14  # from how many elements on batch normalization has a compiled kernel
@@ -61,7 +68,8 @@ def native_group_norm(
     input: TensorImpl, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float
 ) -> tuple[Any, Any, Any]:
     """(output, mean, rstd): N samples of C channels with HxW elements, the channels in `group` groups. mean is (N, group)."""
-    check_group_norm(input, group, weight, bias)
+    check_group_norm(input, C, group, weight, bias)
+    check_elements_of_groups("X", input, N, C, HxW)
     check_floating("GroupNormKernelImpl", input)
     statistics_dtype = check_mixed(input, weight, bias)
     output = empty_as(input, input.shape)
@@ -98,7 +106,9 @@ def native_batch_norm(
     """
     check_floating("batch_norm", input)
     statistics_dtype = check_mixed(input, weight, bias, running_mean, running_var)
-    channels = input.shape[1]
+    channels = input.size(1)
+    check_both(running_mean, running_var)
+    check_batch_norm(channels, weight, bias, running_mean, running_var, training)
     output = empty_as(input, input.shape)
     saved = [empty_contiguous((channels if training else 0,), statistics_dtype) for _ in range(2)]
     if use_compiled(input.numel(), COMPILED) and _compiled_batch_norm(
@@ -161,7 +171,9 @@ def group_norm(
     input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5, cudnn_enabled: bool = True
 ) -> Any:
     """Normalize each sample's channels in `num_groups` groups. Raises RuntimeError if they cannot be divided so."""
-    check_group_norm(input, num_groups, weight, bias)
+    if input.dim() < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.dim()}")
+    check_group_norm(input, input.shape[1], num_groups, weight, bias)
     n, c = input.shape[:2]
     contiguous = input if suggests_channels_last(input) else input.contiguous()
     return ops.native_group_norm(contiguous, weight, bias, n, c, prod(input.shape[2:]), num_groups, eps)[0]
@@ -172,18 +184,10 @@ def batch_norm(
     training: bool, momentum: float, eps: float, cudnn_enabled: bool,
 ) -> Any:  # fmt: skip
     """Normalize each channel over batch and space, by the batch's statistics (training) or the running ones."""
-    features = input.shape[1] if input.dim() > 1 else 0
-    for name, t in (("running_mean", running_mean), ("running_var", running_var)):
-        if t is not None:
-            _check_elements(name, t, features)
-        elif not training:
-            raise RuntimeError(f"{name} must be defined in evaluation mode")
-    for name, t in (("weight", weight), ("bias", bias)):
-        if t is not None:
-            _check_elements(name, t, features)
-    if input.numel() == 0:
-        scaled = input.clone() if weight is None else input * weight[0]
-        return scaled if bias is None else scaled + bias[0]
+    if input.numel() == 0:  # nothing is looked at, as in PyTorch
+        scaled = input.clone() if weight is None else input * weight.select(0, 0)
+        return scaled if bias is None else scaled + bias.select(0, 0)
+    check_batch_norm(input.shape[1] if input.dim() > 1 else 0, weight, bias, running_mean, running_var, training)
     return ops.native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 
@@ -247,61 +251,3 @@ def wide(t: Any) -> Any:
         return None
     a = array(t)
     return a.astype(np.float32) if a.dtype == np.float16 else a
-
-
-def check_layer_norm(input: TensorImpl, shape: list[int], weight: Any, bias: Any) -> None:
-    if not shape:
-        raise RuntimeError(
-            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
-            f"normalized_shape = {shape}"
-        )
-    for name, t in (("weight", weight), ("bias", bias)):
-        if t is not None and list(t.shape) != shape:
-            raise RuntimeError(
-                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(t.shape)} and "
-                f"normalized_shape = {shape}"
-            )
-    if list(input.shape[-len(shape) :]) != shape:
-        wanted = "".join(f", {n}" for n in shape)
-        raise RuntimeError(
-            f"Given normalized_shape={shape}, expected input with shape [*{wanted}], but got input of size{list(input.shape)}"
-        )
-
-
-def check_group_norm(input: TensorImpl, groups: int, weight: Any, bias: Any) -> None:
-    if groups <= 0:
-        raise RuntimeError(f"Expected num groups to be greater than 0, got {groups}")
-    channels, sizes = input.shape[1], list(input.shape)
-    if channels % groups:
-        raise RuntimeError(
-            f"Expected number of channels in input to be divisible by num_groups, but got input of shape {sizes} and "
-            f"num_groups={groups}"
-        )
-    for name, t in (("weight", weight), ("bias", bias)):
-        if t is not None and (t.dim() != 1 or t.numel() != channels):
-            raise RuntimeError(
-                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
-                f"{list(t.shape)} and input of shape {sizes}"
-            )
-
-
-def _check_elements(name: str, t: TensorImpl, n: int) -> None:
-    if t.numel() != n:
-        raise RuntimeError(f"{name} should contain {n} elements not {t.numel()}")
-
-
-def check_floating(kernel: str, input: TensorImpl) -> None:
-    if not input.dtype.is_floating_point:
-        raise not_implemented(kernel, input.dtype)
-
-
-def check_mixed(input: TensorImpl, *parameters: Any) -> dtype:
-    """The dtype of the statistics: that of the input, or float32 for half-precision input with float32 parameters."""
-    given = [p.dtype for p in parameters if p is not None]
-    if not given or given[0] is input.dtype:
-        return input.dtype
-    if any(d is not dt.float32 for d in given):
-        raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
-    if input.dtype is not dt.float16:
-        raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
-    return dt.float32

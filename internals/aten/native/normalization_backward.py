@@ -27,6 +27,7 @@ from internals.machine_code.settings import settings, use_compiled
 
 from .memory_format import empty_as
 from .normalization import COMPILED, wide
+from .normalization_checks import check_batch_norm_backward, check_group_norm_backward, check_layer_norm_backward
 from .reduction_tools import sum_of_products
 
 
@@ -44,7 +45,7 @@ def native_layer_norm_backward(
 
     Raises RuntimeError if it asks for that of a parameter which is None.
     """
-    check_parameters(weight, bias, output_mask)
+    check_layer_norm_backward(grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask)
     if input.numel() >= settings.least and output_mask[0] and (weight is not None or not any(output_mask[1:])):
         found = _compiled_layer_norm(grad_out, input, mean, rstd, weight)
         if found is not None:
@@ -66,15 +67,6 @@ def native_layer_norm_backward(
     )
 
 
-def check_parameters(weight: Any, bias: Any, output_mask: Sequence[bool]) -> None:
-    """Whether the parameters of a layer norm are there whose gradients are asked for."""
-    for i, name, parameter in ((1, "weight", weight), (2, "bias", bias)):
-        if output_mask[i] and parameter is None:
-            raise RuntimeError(
-                f"native_layer_norm_backward: it has no gradient of {name}, which is None; output_mask[{i}] has to be False"
-            )
-
-
 def native_group_norm_backward(
     grad_out: TensorImpl,
     input: TensorImpl,
@@ -88,6 +80,7 @@ def native_group_norm_backward(
     output_mask: Sequence[bool],
 ) -> tuple[Any, Any, Any]:
     """(grad_input, grad_weight, grad_bias) for N samples of C channels in `group` groups."""
+    check_group_norm_backward(grad_out, input, mean, rstd, weight, N, C, HxW, group)
     sizes = (N, group, C // group, HxW)
     g, x = (wide(t).reshape(sizes) for t in (grad_out, input))
     m, r = (wide(t).reshape(N, group, 1, 1) for t in (mean, rstd))
@@ -109,7 +102,8 @@ def native_batch_norm_backward(
     output_mask: Sequence[bool],
 ) -> tuple[Any, Any, Any]:
     """(grad_input, grad_weight, grad_bias) for (N, C, ...), normalized by the saved statistics or (not `train`) the running."""
-    n, channels = input.shape[:2]
+    n, channels = input.size(0), input.size(1)
+    check_batch_norm_backward(grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train)
     if use_compiled(input.numel(), COMPILED):
         saved = (save_mean, save_invstd) if train else (running_mean, running_var)
         found = _compiled_batch_norm(grad_out, input, weight, *saved, train, eps, output_mask)

@@ -35,24 +35,27 @@ def pad_sequence(sequences: Sequence[Any], batch_first: bool, padding_value: flo
     return padded
 
 
-def _pack_padded_sequence(input: Any, lengths: Any, batch_first: bool) -> tuple[Any, Any]:
-    """(T, N, *), or (N, T, *) if `batch_first`, and N lengths, longest first: the steps, and how many sequences have each.
-
-    Raises RuntimeError for lengths that are no int64 numbers of the CPU, do not decrease, or are not positive.
-    """
+def _check_lengths(lengths: Any) -> None:
     if lengths.dim() != 1 or lengths.dtype is not dt.int64 or lengths.device.type != "cpu":
         raise RuntimeError(
             f"'lengths' argument should be a 1D CPU int64 tensor, but got {lengths.dim()}D {lengths.device} "
             f"{SCALAR_TYPE_NAME[lengths.dtype]} tensor"
         )
+
+
+def _pack_padded_sequence(input: Any, lengths: Any, batch_first: bool) -> tuple[Any, Any]:
+    """(T, N, *), or (N, T, *) if `batch_first`, and N lengths, longest first: the steps, and how many sequences have each.
+
+    Raises RuntimeError for lengths that are no int64 numbers of the CPU, do not decrease, or are not positive.
+    """
+    _check_lengths(lengths)
     x, count = array(input), snapshot(lengths)
     if not x.size:
         raise RuntimeError("Cannot pack empty tensors.")
+    batch = input.size(0 if batch_first else 1)
     x = np.swapaxes(x, 0, 1) if batch_first else x
-    if len(count) != x.shape[1]:
-        raise RuntimeError(
-            f"Expected `len(lengths)` to be equal to batch_size, but got {len(count)} (batch_size={x.shape[1]})"
-        )
+    if len(count) != batch:
+        raise RuntimeError(f"Expected `len(lengths)` to be equal to batch_size, but got {len(count)} (batch_size={batch})")
     if (np.diff(count) > 0).any():
         raise RuntimeError(
             "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
@@ -72,7 +75,10 @@ def _pack_padded_sequence(input: Any, lengths: Any, batch_first: bool) -> tuple[
 
 
 def _pack_padded_sequence_backward(grad: Any, input_size: Sequence[int], batch_sizes: Any, batch_first: bool) -> Any:
-    """Each step's gradient at its place; none for the padding."""
+    """Each step's gradient at its place; none for the padding. Raises RuntimeError where there are not as many places."""
+    _check_lengths(batch_sizes)
+    if len(input_size) < 2:
+        raise RuntimeError(f"input_size should have at least two entries, but got {list(input_size)}")
     time, batch = (input_size[1], input_size[0]) if batch_first else (input_size[0], input_size[1])
     padded = grad.new_zeros([time * batch, *input_size[2:]]).index_put([_places(batch_sizes, batch, grad)], grad)
     padded = padded.view([time, batch, *input_size[2:]])
@@ -89,6 +95,8 @@ def _pad_packed_sequence(
     if batch_sizes.dim() != 1 or batch_sizes.dtype is not dt.int64 or batch_sizes.device.type != "cpu":
         raise RuntimeError("batch_sizes should always be a 1D CPU tensor of int64")
     sizes = snapshot(batch_sizes)
+    if not sizes.size:
+        raise RuntimeError("batch_sizes has no entries: there is no sequence to pad")
     batch, time = int(sizes[0]), len(sizes)
     if total_length > 0:
         if total_length < time:

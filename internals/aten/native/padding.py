@@ -47,6 +47,8 @@ def constant_pad_nd(self: Any, pad: Sequence[int], value: Any) -> Any:
                 f"The input size {n}, plus negative padding {before} and {after} resulted in a negative output size, which is "
                 f"invalid. Check dimension {d} of your input."
             )
+        if n + min(before, 0) + min(after, 0) < 0:
+            raise RuntimeError("narrow(): length must be non-negative.")
     out = empty_as(self, sizes)
     inner = tuple(slice(max(b, 0), s - max(a, 0)) for s, (b, a) in zip(sizes, around))
     kept = tuple(slice(max(-b, 0), n - max(-a, 0)) for n, (b, a) in zip(self.shape, around))
@@ -81,6 +83,8 @@ def _pad_enum(self: Any, pad: Sequence[int], mode: int, value: float | None) -> 
     _check_length(pad, self.dim(), "Padding length should be less than or equal to two times the input dimension but got")
     if mode == 3:
         return ops.constant_pad_nd(self, list(pad), 0.0 if value is None else value)
+    if not 0 <= mode < len(MODES):
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
     name, n = MODES[mode], len(pad) // 2
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{name}" doesn\'t take in value argument')

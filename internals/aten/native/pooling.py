@@ -258,6 +258,8 @@ def avg_pool2d_arguments(
 
 def check_adaptive_avg_pool2d(t: Any, output_size: Sequence[int]) -> None:
     """Raises RuntimeError for sizes that cannot be, NotImplementedError for a dtype without means."""
+    if len(output_size) != 2:
+        raise RuntimeError("adaptive_avg_pool2d: output_size must be 2")
     if any(s < 0 for s in output_size):
         raise RuntimeError(
             "adaptive_avg_pool2d: elements of output_size must be greater than or equal to 0 but received "
@@ -265,8 +267,19 @@ def check_adaptive_avg_pool2d(t: Any, output_size: Sequence[int]) -> None:
         )
     if t.dim() not in (3, 4):
         raise RuntimeError(f"adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got {list(t.shape)}")
+    check_places("adaptive_avg_pool2d", t, 2)
     if not t.dtype.is_floating_point:
         raise not_implemented("adaptive_avg_pool2d", t.dtype)
+
+
+def check_places(name: str, t: Any, dims: int, what: str = "input") -> None:
+    """Raises RuntimeError where one of the last `dims` sizes is 0."""
+    for dim in range(t.dim() - dims, t.dim()):
+        if t.shape[dim] == 0:
+            raise RuntimeError(
+                f"{name}(): Expected {what} to have non-zero size for non-batch dimensions, but {what} has sizes {list(t.shape)} "
+                f"with dimension {dim} being empty"
+            )
 
 
 def lowest_of(d: dt.dtype) -> Any:
@@ -286,6 +299,8 @@ def pool_arguments(name: str, kernel: Any, stride: Any, padding: Any, dilation: 
         raise RuntimeError(f"kernel size should be greater than zero, but got kH: {kernel[0]} kW: {kernel[1]}")
     if any(s == 0 for s in stride):
         raise RuntimeError("stride should not be zero")
+    if min(stride) < 0:
+        raise RuntimeError(f"stride should be greater than zero, but got dH: {stride[0]} dW: {stride[1]}")
     if any(d <= 0 for d in dilation):
         raise RuntimeError(f"dilation should be greater than zero, but got dilationH: {dilation[0]} dilationW: {dilation[1]}")
     for k, p, d in zip(kernel, padding, dilation):

@@ -49,7 +49,7 @@ def adaptive_avg_pool1d(self: Any, output_size: Sequence[int]) -> Any:
 
 def _sequence_to_pool(t: Any, *sizes: Any) -> tuple[Any, ...]:
     """(…, L) as an image of height 1, and the window's sizes, padding and so on to go with it."""
-    if t.dim() not in (2, 3):
+    if t.dim() not in (2, 3) or 0 in t.shape[-2:]:
         raise RuntimeError(
             "max_pool1d() Expected 2D or 3D input tensor, but got []"
             if t.dim() == 0

@@ -18,9 +18,11 @@ import numpy as np
 from internals._generated import ops
 from internals.aten.dtype_checks import not_implemented
 from internals.core import dtype as dt
+from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.tensor_impl import array, empty_contiguous, snapshot
 
-from .pooling import lowest_of, window_means, window_sizes
+from .pooling import check_places, lowest_of, window_means, window_sizes
+from .pooling_backward import check_adaptive_gradient, check_pool_gradient
 
 
 def max_pool3d_with_indices(
@@ -55,6 +57,9 @@ def max_pool3d_with_indices_backward(
     grad_output: Any, self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, indices: Any
 ) -> Any:
     """Each gradient at the place in the D·H·W volume where its maximum was, which `indices` tells."""
+    kernel, step, around, apart = _arguments("max_pool3d", kernel_size, stride, padding, dilation)
+    _check_volume("max_pool3d_with_indices_backward_out_cpu_template", self)
+    check_pool_gradient(grad_output, self, _output_size(self, kernel, step, around, apart, ceil_mode), indices)
     return scatter_to_places(grad_output, indices, self.shape, 3)
 
 
@@ -93,6 +98,10 @@ def avg_pool3d_backward(
 ) -> Any:  # fmt: skip
     """Each gradient, over its window's divisor, at all elements of the window."""
     kernel, step, around, apart = _arguments("avg_pool3d", kernel_size, stride, padding, [1])
+    if divisor_override == 0:
+        raise RuntimeError("divisor must be not zero")
+    _check_volume("avg_pool3d_backward", self)
+    check_pool_gradient(grad_output, self, _output_size(self, kernel, step, around, apart, ceil_mode))
     g, volume = array(grad_output), self.shape[-3:]
     size = g.shape[-3:]
     divisor = divisor_override or window_sizes(size, volume, kernel, step, around, count_include_pad)
@@ -114,7 +123,7 @@ def adaptive_avg_pool3d(self: Any, output_size: Sequence[int]) -> Any:
             "adaptive_avg_pool3d: elements of output_size must be greater than or equal to 0 but received "
             + "{{{}, {},{}}}".format(*output_size)
         )
-    if list(output_size) == [1, 1, 1] and 0 not in self.shape[-3:] and self.dim() in (4, 5):
+    if list(output_size) == [1, 1, 1] and self.dim() in (4, 5):
         return self.mean([-1, -2, -3], keepdim=True)
     return ops._adaptive_avg_pool3d(self, output_size)
 
@@ -123,11 +132,7 @@ def _adaptive_avg_pool3d(self: Any, output_size: Sequence[int]) -> Any:
     """The same, one axis after the other."""
     if self.dim() not in (4, 5):
         raise RuntimeError(f"adaptive_avg_pool3d(): Expected 4D or 5D tensor, but got {list(self.shape)}")
-    if 0 in self.shape[self.dim() - 4 :]:
-        raise RuntimeError(
-            f"adaptive_avg_pool3d(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
-            f"{list(self.shape)}"
-        )
+    check_places("adaptive_avg_pool3d", self, self.dim() - 1)
     if not self.dtype.is_floating_point:
         raise not_implemented("adaptive_avg_pool3d_cpu", self.dtype)
     x = array(self).astype(np.float32) if self.dtype is dt.float16 else array(self)
@@ -140,6 +145,7 @@ def _adaptive_avg_pool3d(self: Any, output_size: Sequence[int]) -> Any:
 
 def _adaptive_avg_pool3d_backward(grad_output: Any, self: Any) -> Any:
     """Each gradient, over its window's size, at all elements of the window."""
+    check_adaptive_gradient("adaptive_avg_pool3d_backward", 3, grad_output, self, "gradOutput_")
     g = array(grad_output).astype(np.float32) if self.dtype is dt.float16 else array(grad_output)
     for axis in (-3, -2, -1):
         n, m = self.shape[axis], g.shape[axis]
@@ -158,8 +164,15 @@ def scatter_to_places(grad_output: Any, indices: Any, sizes: Sequence[int], dim:
     """Zeros of `sizes`, plus each gradient at its index, which counts within the last `dim` dimensions."""
     size = prod(sizes[-dim:])
     planes = prod(sizes[:-dim])
-    g = array(grad_output).reshape(planes, -1)
-    places = snapshot(indices).reshape(planes, -1)
+    windows = prod(grad_output.shape[-dim:])
+    for t, what in ((grad_output, "grad_output"), (indices, "indices")):
+        if t.shape != grad_output.shape or t.shape[:-dim] != sizes[:-dim]:
+            expected = [*sizes[:-dim], *grad_output.shape[-dim:]]
+            raise RuntimeError(f"expected sizes {expected} for `{what}` but got sizes {list(t.shape)}")
+    if indices.dtype is not dt.int64:
+        raise RuntimeError(f"expected scalar type Long but found {SCALAR_TYPE_NAME[indices.dtype]}")
+    g = array(grad_output).reshape(planes, windows)
+    places = snapshot(indices).reshape(planes, windows)
     inside = (places >= 0) & (places < size)  # but for windows whose elements all lie in the padding
     places = places + (np.arange(planes) * size)[:, None]
     total = np.zeros(planes * size, np.float32 if grad_output.dtype is dt.float16 else g.dtype)
@@ -201,6 +214,8 @@ def _arguments(name: str, kernel: Any, stride: Any, padding: Any, dilation: Any)
         triples.append(list(value) * (3 // len(value)))
     if 0 in triples[1]:
         raise RuntimeError("stride should not be zero")
+    if min(triples[1]) < 0:
+        raise RuntimeError("stride should be greater than zero, but got dT: {} dH: {} dW: {}".format(*triples[1]))
     for triple, what in zip((triples[0], triples[3]), ("kernel size", "dilation")):
         if any(n <= 0 for n in triple):
             raise RuntimeError(f"{what} should be greater than zero, but got {triple}")
@@ -217,11 +232,10 @@ def _arguments(name: str, kernel: Any, stride: Any, padding: Any, dilation: Any)
 def _check_volume(name: str, t: Any) -> None:
     if t.dim() not in (4, 5):
         raise RuntimeError("non-empty 4D or 5D (batch mode) tensor expected for input")
-    inside = list(t.shape[t.dim() - 4 :])
-    if 0 in inside:
+    if 0 in t.shape[t.dim() - 4 :]:  # the text names the length, not the dimension
         raise RuntimeError(
             f"{name}(): Expected input's non-batch dimensions to have positive length, but input has a shape of {list(t.shape)} "
-            f"and non-batch dimension {inside.index(0)} has length zero!"
+            "and non-batch dimension 0 has length zero!"
         )
 
 

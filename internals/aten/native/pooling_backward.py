@@ -17,11 +17,22 @@ import numpy as np
 
 from internals.aten.dtype_checks import not_implemented
 from internals.core import dtype as dt
+from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.tensor_impl import array, snapshot
 from internals.machine_code.settings import use_compiled
 
+from .gradient_checks import check_result, check_same_dtype
 from .memory_format import empty_as
-from .pooling import COMPILED, compiled_for, divisors_of, pool_arguments, result_like, window_sizes
+from .pooling import (
+    COMPILED,
+    avg_pool2d_arguments,
+    check_places,
+    compiled_for,
+    divisors_of,
+    max_pool2d_arguments,
+    result_like,
+    window_sizes,
+)
 
 
 def max_pool2d_with_indices_backward(
@@ -35,7 +46,8 @@ def max_pool2d_with_indices_backward(
     indices: Any,
 ) -> Any:
     """Each gradient at the place in the H·W plane where its maximum was, which `indices` tells."""
-    kernel, stride, _, dilation = pool_arguments("max_pool2d", kernel_size, stride, padding, dilation)
+    kernel, stride, _, dilation, size = max_pool2d_arguments(self, kernel_size, stride, padding, dilation, ceil_mode)
+    check_pool_gradient(grad_output, self, size, indices)
     plane = self.shape[-2] * self.shape[-1]
     if use_compiled(self.numel(), COMPILED) and _agree(grad_output, self) and indices.shape == grad_output.shape:
         dx = empty_as(self, self.shape)
@@ -69,18 +81,19 @@ def avg_pool2d_backward(
     divisor_override: int | None,
 ) -> Any:
     """Each gradient, over its window's divisor, at all elements of the window."""
-    kernel, stride, padding, _ = pool_arguments("avg_pool2d", kernel_size, stride, padding, [1])
     if self.dtype.category != dt.FLOATING and self.dtype is not dt.int64:
         raise not_implemented("avg_pool2d_backward", self.dtype)
+    kernel, stride, padding, size = avg_pool2d_arguments(self, kernel_size, stride, padding, ceil_mode, divisor_override)
+    check_pool_gradient(grad_output, self, size)
     if use_compiled(self.numel(), COMPILED) and _agree(grad_output, self):
-        size, dx = grad_output.shape[-2:], empty_as(self, self.shape)
+        dx = empty_as(self, self.shape)
         kernels = compiled_for(grad_output, dx)
         divisors = divisors_of(self, size, kernel, stride, padding, count_include_pad, divisor_override)
         window = (*kernel, *self.shape[-2:], *size, *padding, *stride)
         if kernels and kernels.run("avg_pool_backward", grad_output, divisors, dx, *window):
             return dx
     g = _wide(grad_output)
-    size, image = g.shape[-2:], self.shape[-2:]
+    image = self.shape[-2:]
     divisor = divisor_override or window_sizes(size, image, kernel, stride, padding, count_include_pad)
     g = g / np.asarray(divisor, g.dtype)
     for axis in (-2, -1):  # the sum over a window's offsets is a sum over rows, then over columns
@@ -90,6 +103,7 @@ def avg_pool2d_backward(
 
 def _adaptive_avg_pool2d_backward(grad_output: Any, self: Any) -> Any:
     """Each gradient, over its window's size, at all elements of the window; the windows are those of `_adaptive_avg_pool2d`."""
+    check_adaptive_gradient("adaptive_avg_pool2d_backward", 2, grad_output, self, "grad_output")
     if use_compiled(self.numel(), COMPILED) and _agree(grad_output, self):
         dx = empty_as(self, self.shape)
         kernels = compiled_for(grad_output, dx)
@@ -105,6 +119,40 @@ def _adaptive_avg_pool2d_backward(grad_output: Any, self: Any) -> Any:
             target[start:end] += source[i] / g.dtype.type(end - start)
         g = dx
     return result_like(self, g, self.dtype)
+
+
+def check_pool_gradient(grad_output: Any, self: Any, size: Sequence[int], indices: Any = None) -> None:
+    """Raises RuntimeError unless `grad_output`, and `indices`, may belong to windows over `self` of which there are `size`."""
+    check_same_dtype(self, grad_output)
+    for t in (grad_output,) if indices is None else (grad_output, indices):
+        check_result(t, [*self.shape[: -len(size)], *size])
+    if indices is not None and indices.dtype is not dt.int64:
+        raise RuntimeError(f"expected scalar type Long but found {SCALAR_TYPE_NAME[indices.dtype]}")
+
+
+def check_adaptive_gradient(name: str, dims: int, grad_output: Any, self: Any, what: str) -> None:
+    """Raises RuntimeError unless `grad_output` may come from windows over `self`, NotImplementedError for other dtypes."""
+    check_places(name, grad_output, grad_output.dim() - 1, "grad_output")
+    if self.dim() not in (dims + 1, dims + 2):
+        raise RuntimeError(f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got {list(self.shape)}")
+    if grad_output.dim() != self.dim():
+        raise RuntimeError(
+            f"{name}_out_cpu_template: Expected dimensions {self.dim()} for `{what}` but got dimensions {grad_output.dim()}"
+        )
+    if grad_output.dtype is not self.dtype:
+        raise RuntimeError(
+            f"expected dtype {SCALAR_TYPE_NAME[self.dtype]} for `grad_output` but got dtype {SCALAR_TYPE_NAME[grad_output.dtype]}"
+        )
+    check_planes(name, dims, grad_output, self)
+    if not self.dtype.is_floating_point:
+        raise not_implemented(name, self.dtype)
+
+
+def check_planes(name: str, dims: int, grad_output: Any, self: Any) -> None:
+    """Raises RuntimeError unless there is a plane of gradients for each plane of the image. PyTorch takes that for granted."""
+    if self.dim() not in (dims + 1, dims + 2) or grad_output.shape[:-dims] != self.shape[:-dims]:
+        expected = [*self.shape[:-dims], *grad_output.shape[-dims:]]
+        raise RuntimeError(f"{name}(): expected grad_output to have sizes {expected}, but got {list(grad_output.shape)}")
 
 
 def _spread(g: Any, axis: int, n: int, kernel: int, stride: int, padding: int) -> Any:

@@ -14,6 +14,7 @@ from internals._generated import ops
 from internals.aten.dtype_checks import not_implemented
 from internals.aten.writing import write_inplace
 from internals.core.dtype import FLOATING, SCALAR_TYPE_NAME, float16, float64
+from internals.core.scalar import real
 
 
 def rrelu(self: Any, lower: Any, upper: Any, training: bool, generator: Any) -> Any:
@@ -45,7 +46,8 @@ def rrelu_with_noise(self: Any, noise: Any, lower: Any, upper: Any, training: bo
     if noise.dtype is not self.dtype:
         raise RuntimeError(f"expected scalar type {SCALAR_TYPE_NAME[self.dtype]} but found {SCALAR_TYPE_NAME[noise.dtype]}")
     negative = (x <= 0).reshape(-1)
-    drawn = x.new_empty([int(negative.sum())], dtype=float64).uniform_(lower, upper, generator=generator)
+    low, high = real(lower, float64), real(upper, float64)
+    drawn = x.new_empty([int(negative.sum())], dtype=float64).uniform_(low, high, generator=generator)
     slopes = x.new_ones(x.numel()).index_put([negative], drawn.to(x.dtype)).reshape(x.shape)
     noise.copy_(slopes)
     return x * slopes
@@ -65,9 +67,9 @@ def rrelu_with_noise_backward(
 
 
 def _middle(lower: Any, upper: Any) -> float:
-    return (float(lower) + float(upper)) / 2
+    return (float(real(lower, float64)) + float(real(upper, float64))) / 2
 
 
 def _check_bounds(lower: Any, upper: Any) -> None:
-    if lower > upper:
+    if real(lower, float64) > real(upper, float64):
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")

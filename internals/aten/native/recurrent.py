@@ -29,6 +29,8 @@ def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh:
 
     The four gates lie in the order input, forget, cell, output. Raises RuntimeError for sizes that do not fit.
     """
+    if len(hx) != 2:
+        raise RuntimeError("lstm_cell expects two hidden states")
     h, c = _cell(_lstm_step, input, tuple(hx), w_ih, w_hh, b_ih, b_hh)
     return h, c
 
@@ -59,6 +61,8 @@ def lstm(
     """
     each = 2 + 2 * has_biases
     projected = len(params) == (each + 1) * num_layers * (2 if bidirectional else 1)
+    if len(hx) != 2:
+        raise RuntimeError("lstm expects two hidden states")
     states = list(zip(hx[0].unbind(0), hx[1].unbind(0)))
     run = _Stack(_lstm_step, params, has_biases, projected, num_layers, dropout, train, bidirectional, batch_first)
     output, last = run(input, states)
@@ -72,6 +76,8 @@ def lstm_data(
     """`lstm` for a packed sequence: `data` has the steps of all sequences, `batch_sizes` how many take part in each step."""
     each = 2 + 2 * has_biases
     projected = len(params) == (each + 1) * num_layers * (2 if bidirectional else 1)
+    if len(hx) != 2:
+        raise RuntimeError("lstm expects two hidden states")
     states = list(zip(hx[0].unbind(0), hx[1].unbind(0)))
     run = _Packed(_lstm_step, params, has_biases, projected, num_layers, dropout, train, bidirectional, False)
     run.batch_sizes = batch_sizes.tolist()
@@ -158,7 +164,7 @@ def _relu_step(gates: Any, state: State, w_hh: Any, b_hh: Any, w_hr: Any) -> Sta
 
 def _input_gates(step: Step, x: Any, w_ih: Any, b_ih: Any, b_hh: Any) -> Any:
     """What the inputs contribute to the gates, at all times at once."""
-    return linear(x, w_ih, b_ih if b_hh is None or step is _gru_step else b_ih + b_hh)
+    return linear(x, w_ih, b_ih if b_hh is None or step is _gru_step else b_hh if b_ih is None else b_ih + b_hh)
 
 
 def _cell(step: Step, input: Any, states: State, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> State:
@@ -182,6 +188,9 @@ class _Stack:
 
     def __call__(self, input: Any, states: Sequence[State]) -> tuple[Any, list[State]]:
         """The outputs of the top layer, and the last state of every layer and direction."""
+        for what, given in (("hidden states", states), ("weights", self.weights)):
+            if len(given) != self.num_layers * self.directions:
+                raise RuntimeError(f"Expected more {what} in stacked_rnn")
         x = input.transpose(0, 1) if self.batch_first else input
         last = []
         for layer in range(self.num_layers):
@@ -199,6 +208,8 @@ class _Stack:
     def unroll(self, x: Any, state: State, weights: Sequence[Any], backwards: bool) -> tuple[Any, State]:
         """The cell over time: outputs (T, N, H) in the order of time, and the state after the last step taken."""
         w_ih, w_hh, b_ih, b_hh, w_hr = weights
+        if not x.shape[0]:
+            raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
         gates = _input_gates(self.step, x, w_ih, b_ih, b_hh).unbind(0)
         w_hh = w_hh.t()
         outputs = []
@@ -253,6 +264,8 @@ def _one_state(step: Any, input: Any, hx: Any, params: Sequence[Any], has_biases
 def _weights(params: Sequence[Any], has_biases: bool, projected: bool) -> list[tuple[Any, ...]]:
     """(w_ih, w_hh, b_ih, b_hh, w_hr) for each layer and direction, None for what there is not."""
     each = 2 + 2 * has_biases + projected
+    if len(params) % each:
+        raise RuntimeError("got an incorrect number of RNN parameters")
     groups = []
     for start in range(0, len(params), each):
         w_ih, w_hh, *rest = params[start : start + each]
@@ -263,12 +276,12 @@ def _weights(params: Sequence[Any], has_biases: bool, projected: bool) -> list[t
 
 def _check_cell(input: Any, states: Sequence[Any], w_ih: Any, w_hh: Any) -> None:
     """Raises RuntimeError naming the first size that does not fit the weights."""
-    if input.shape[1] != w_ih.shape[1]:
+    if input.size(1) != w_ih.size(1):
         raise RuntimeError(f"input has inconsistent input_size: got {input.shape[1]} expected {w_ih.shape[1]}")
     for label, h in enumerate(states):
-        if input.shape[0] != h.shape[0]:
+        if input.size(0) != h.size(0):
             raise RuntimeError(f"Input batch size {input.shape[0]} doesn't match hidden{label} batch size {h.shape[0]}")
-        if h.shape[1] != w_hh.shape[1]:
+        if h.size(1) != w_hh.size(1):
             raise RuntimeError(
                 f"hidden{label} has inconsistent hidden_size: got {h.shape[1]}, expected {w_hh.shape[1]}"
             )

@@ -16,17 +16,18 @@ import numpy as np
 from internals._generated import ops
 from internals.aten.native.memory_format import empty_as
 from internals.core import dtype as dt
-from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.tensor_impl import array
+
+from .resampling_checks import check_gradient, check_input, sizes_and_scales
 
 
 def upsample_nearest2d(self: Any, output_size: Sequence[int], scales_h: float | None, scales_w: float | None) -> Any:
     """(N, C, H, W) at (N, C, *output_size): element i of the output reads floor(i · H / output)."""
-    sizes = checked_size(self, output_size, "upsample_nearest2d_channels_last")
+    check_input(self, output_size, 2, "upsample_nearest2d_channels_last")
     rows, columns = (
-        nearest_positions(n, m, scale) for n, m, scale in zip(self.shape[2:], sizes, (scales_h, scales_w))
+        nearest_positions(n, m, scale) for n, m, scale in zip(self.shape[2:], output_size, (scales_h, scales_w))
     )
-    out = empty_as(self, (*self.shape[:2], *sizes))
+    out = empty_as(self, (*self.shape[:2], *output_size))
     array(out)[...] = array(self)[:, :, rows[:, None], columns]
     return out
 
@@ -35,19 +36,19 @@ def upsample_bilinear2d(
     self: Any, output_size: Sequence[int], align_corners: bool, scales_h: float | None, scales_w: float | None
 ) -> Any:
     """(N, C, H, W) at (N, C, *output_size), mixing the four nearest pixels by distance."""
-    sizes = checked_size(self, output_size, "compute_index_ranges_weights")
+    check_input(self, output_size, 2, "compute_index_ranges_weights")
     if self.dtype is dt.uint8:
         from .resampling_any import resample
 
-        return resample(self, sizes, "linear", align_corners, (scales_h, scales_w))
+        return resample(self, output_size, "linear", align_corners, (scales_h, scales_w))
     compute = np.float64 if self.dtype is dt.float64 else np.float32
     mixed = array(self).astype(compute, copy=False)
-    for dim, m, scale in zip((2, 3), sizes, (scales_h, scales_w)):
+    for dim, m, scale in zip((2, 3), output_size, (scales_h, scales_w)):
         low, high, share = linear_weights(self.shape[dim], m, align_corners, scale, compute)
         share = share if dim == 3 else share[:, None]
         with np.errstate(invalid="ignore"):  # nothing of infinity is NaN
             mixed = mixed.take(low, dim) * (1 - share) + mixed.take(high, dim) * share
-    out = empty_as(self, (*self.shape[:2], *sizes))
+    out = empty_as(self, (*self.shape[:2], *output_size))
     array(out)[...] = mixed
     return out
 
@@ -56,6 +57,7 @@ def upsample_nearest2d_backward(
     grad_output: Any, output_size: Sequence[int], input_size: Sequence[int], scales_h: float | None, scales_w: float | None
 ) -> Any:
     """The adjoint of `upsample_nearest2d`: every pixel of the input gets the sum over the outputs that read it."""
+    check_gradient(grad_output, output_size, input_size, 2)
     g = array(grad_output)
     g = g.astype(np.float32) if grad_output.dtype is dt.float16 else g
     for dim, m, scale in zip((2, 3), output_size, (scales_h, scales_w)):
@@ -75,6 +77,7 @@ def upsample_bilinear2d_backward(
     scales_w: float | None,
 ) -> Any:
     """The adjoint of `upsample_bilinear2d`: the transposed matrices, from the left for rows and from the right for columns."""
+    check_gradient(grad_output, output_size, input_size, 2)
     compute = np.float64 if grad_output.dtype is dt.float64 else np.float32
     rows, columns = (
         _mixing(input_size[dim], m, align_corners, scale, compute)
@@ -86,7 +89,7 @@ def upsample_bilinear2d_backward(
 
 def upsample_nearest2d_vec(input: Any, output_size: Sequence[int] | None, scale_factors: Sequence[float] | None) -> Any:
     """The form that `interpolate` calls: an output size or scale factors."""
-    sizes, (h, w) = _sizes_and_scales(input, output_size, scale_factors)
+    sizes, (h, w) = sizes_and_scales(input, output_size, scale_factors, 2)
     return ops.upsample_nearest2d(input, sizes, h, w)
 
 
@@ -94,7 +97,7 @@ def upsample_bilinear2d_vec(
     input: Any, output_size: Sequence[int] | None, align_corners: bool, scale_factors: Sequence[float] | None
 ) -> Any:
     """The form that `interpolate` calls: an output size or scale factors."""
-    sizes, (h, w) = _sizes_and_scales(input, output_size, scale_factors)
+    sizes, (h, w) = sizes_and_scales(input, output_size, scale_factors, 2)
     return ops.upsample_bilinear2d(input, sizes, align_corners, h, w)
 
 
@@ -154,30 +157,3 @@ def _as_image(like: Any, a: Any) -> Any:
     out = empty_as(like, a.shape)
     array(out)[...] = a
     return out
-
-
-def _sizes_and_scales(t: Any, output_size: Any, scale_factors: Any) -> tuple[list[int], tuple[float | None, float | None]]:
-    if output_size is not None:
-        return list(output_size), (None, None)
-    if scale_factors is None:
-        raise RuntimeError("Must specify exactly one of output_size and scale_factors")
-    h, w = scale_factors
-    return [int(t.shape[2] * h), int(t.shape[3] * w)], (h, w)
-
-
-def checked_size(t: Any, output_size: Sequence[int], kernel: str) -> tuple[int, int]:
-    """The size of the result's plane. Raises RuntimeError for sizes that cannot be, NotImplementedError naming `kernel`."""
-    if len(output_size) != 2:
-        raise RuntimeError(f"It is expected output_size equals to 2, but got size {len(output_size)}")
-    if t.dim() != 4:
-        raise RuntimeError(f"It is expected input_size equals to 4, but got size {t.dim()}")
-    (h, w), (oh, ow) = t.shape[2:], output_size
-    if min(h, w, oh, ow) <= 0:
-        raise RuntimeError(
-            f"Input and output sizes should be greater than 0, but got input (H: {h}, W: {w}) output (H: {oh}, W: {ow})"
-        )
-    if t.shape[1] == 0:
-        raise RuntimeError(f"Non-empty 4D data tensor expected but got a tensor with sizes {list(t.shape)}")
-    if t.dtype is not dt.uint8 and not t.dtype.is_floating_point:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{SCALAR_TYPE_NAME[t.dtype]}'")
-    return oh, ow

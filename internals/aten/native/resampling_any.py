@@ -23,20 +23,18 @@ from typing import Any
 
 import numpy as np
 
-from internals.aten.dtype_checks import not_implemented
 from internals.core import dtype as dt
 from internals.core.tensor_impl import array
 
 from .memory_format import empty_as
 from .resampling import linear_weights, nearest_positions
 from .resampling_bytes import mixed_bytes
+from .resampling_checks import check_gradient, check_input
 
 
 def resample(t: Any, output_size: Sequence[int], kind: str, align_corners: bool, scales: Sequence[float | None]) -> Any:
     """`t` (N, C, *S) at (N, C, *output_size). Raises RuntimeError for sizes that do not fit."""
-    _check(t, output_size, len(scales))
-    if not (t.dtype.is_floating_point or t.dtype is dt.uint8):
-        raise not_implemented(f"upsample_{kind}", t.dtype)
+    check_input(t, output_size, len(scales), f"upsample_{kind}")
     x = array(t)
     if kind in ("nearest", "exact"):
         for dim, (m, scale) in enumerate(zip(output_size, scales), 2):
@@ -62,9 +60,15 @@ def resample(t: Any, output_size: Sequence[int], kind: str, align_corners: bool,
 
 
 def resample_backward(
-    grad_output: Any, input_size: Sequence[int], kind: str, align_corners: bool, scales: Sequence[float | None]
+    grad_output: Any,
+    output_size: Sequence[int],
+    input_size: Sequence[int],
+    kind: str,
+    align_corners: bool,
+    scales: Sequence[float | None],
 ) -> Any:
-    """The adjoint of `resample`: from the gradient of its result, that of an input of `input_size`."""
+    """The adjoint of `resample`: from the gradient of its result, that of an input of `input_size`. Raises RuntimeError."""
+    check_gradient(grad_output, output_size, input_size, len(scales))
     compute = np.float64 if grad_output.dtype is dt.float64 else np.float32
     g = array(grad_output).astype(compute, copy=False)
     for dim, (n, scale) in enumerate(zip(input_size[2:], scales), 2):
@@ -148,33 +152,3 @@ def _step(n: int, m: int, align_corners: bool, scale: float | None) -> float:
 
 def _along(weights: Any, x: Any, dim: int) -> Any:
     return np.moveaxis(np.tensordot(weights, x, (1, dim)), 0, dim)
-
-
-def _check(t: Any, output_size: Sequence[int], dims: int) -> None:
-    if len(output_size) != dims:
-        raise RuntimeError(f"It is expected output_size equals to {dims}, but got size {len(output_size)}")
-    if t.dim() != dims + 2:
-        raise RuntimeError(f"It is expected input_size equals to {dims + 2}, but got size {t.dim()}")
-    sizes = t.shape[2:]
-    if min(*sizes, *output_size) <= 0:
-        axes = "DHW"[3 - dims :] if dims > 1 else "W"
-        of_input, of_output = (", ".join(f"{a}: {n}" for a, n in zip(axes, s)) for s in (sizes, output_size))
-        raise RuntimeError(
-            f"Input and output sizes should be greater than 0, but got input ({of_input}) and output ({of_output})"
-        )
-    if t.shape[1] == 0:
-        raise RuntimeError(f"Non-empty {dims + 2}D data tensor expected but got a tensor with sizes {list(t.shape)}")
-
-
-def sizes_and_scales(t: Any, output_size: Any, scale_factors: Any) -> tuple[list[int], list[float | None]]:
-    """What the `.vec` overloads, which `interpolate` calls, mean: an output size, or scale factors and the size they make."""
-    dims = t.dim() - 2
-    if output_size is not None:
-        if scale_factors is not None:
-            raise RuntimeError("Must specify exactly one of output_size and scale_factors")
-        return list(output_size), [None] * dims
-    if scale_factors is None:
-        raise RuntimeError("Must specify exactly one of output_size and scale_factors")
-    if len(scale_factors) != dims:
-        raise RuntimeError(f"It is expected that there are {dims} scale factors, but got {len(scale_factors)}")
-    return [int(n * s) for n, s in zip(t.shape[2:], scale_factors)], list(scale_factors)

@@ -18,6 +18,7 @@ import numpy as np
 from internals.aten.dtype_checks import not_implemented
 from internals.core import dtype as dt
 from internals.core.geometry import wrap_dim
+from internals.core.scalar import real
 from internals.core.tensor_impl import array, empty_contiguous
 
 _REDUCE = {"sum": np.add, "mean": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
@@ -40,7 +41,10 @@ def segment_reduce(
     bounds = _bounds(data, lengths, offsets, axis, unsafe)
     if not data.dtype.is_floating_point:
         raise not_implemented("_segment_reduce_cpu", data.dtype)
-    start = _IDENTITY[reduce] if initial is None else initial
+    start = _IDENTITY[reduce] if initial is None else real(initial, data.dtype)
+    if bounds.shape[1] < 1:
+        sizes = [*data.shape[:axis], -1, *data.shape[axis + 1 :]]
+        raise RuntimeError(f"Trying to create tensor with negative dimension -1: {sizes}")
     rows, inner = bounds.shape[0], prod(data.shape[axis + 1 :])
     result = np.empty((rows, bounds.shape[1] - 1, inner), _wide(data))
     x = array(data).reshape(rows, -1, inner) if data.numel() else np.empty((rows, data.shape[axis], inner), result.dtype)

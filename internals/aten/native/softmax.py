@@ -28,6 +28,8 @@ from internals.core.geometry import wrap_dim
 from internals.core.tensor_impl import TensorImpl, array, empty, empty_contiguous
 from internals.machine_code.settings import settings, use_compiled
 
+from .gradient_checks import check_same_dtype
+
 
 def _softmax(self: TensorImpl, dim: int, half_to_float: bool, out: Any = None) -> Any:
     """exp(self) divided by its sum along `dim`."""
@@ -60,7 +62,7 @@ def _log_softmax(self: TensorImpl, dim: int, half_to_float: bool, out: Any = Non
 
 def _softmax_backward_data(grad_output: TensorImpl, output: TensorImpl, dim: int, input_dtype: dtype) -> Any:
     """output * (grad_output - sum of grad_output * output along `dim`): what softmax's argument gets back."""
-    result, g, y, d = _prepare_backward(grad_output, output, dim)
+    result, g, y, d = _prepare_backward("softmax", grad_output, output, dim)
     if g.size >= settings.least and _compiled_backward("softmax", grad_output, output, result, d):
         return result
     if g.size:
@@ -74,7 +76,7 @@ def _softmax_backward_data(grad_output: TensorImpl, output: TensorImpl, dim: int
 
 def _log_softmax_backward_data(grad_output: TensorImpl, output: TensorImpl, dim: int, input_dtype: dtype) -> Any:
     """grad_output - exp(output) * (sum of grad_output along `dim`): what log_softmax's argument gets back."""
-    result, g, y, d = _prepare_backward(grad_output, output, dim)
+    result, g, y, d = _prepare_backward("log_softmax", grad_output, output, dim)
     if g.size >= settings.least and _compiled_backward("log_softmax", grad_output, output, result, d):
         return result
     if g.size:
@@ -119,9 +121,25 @@ def _prepare(name: str, self: TensorImpl, dim: int, half_to_float: bool, out: An
     return result, x, d if self.dim() else None
 
 
-def _prepare_backward(grad_output: TensorImpl, output: TensorImpl, dim: int) -> tuple[Any, Any, Any, Any]:
+def check_softmax_backward(name: str, grad_output: TensorImpl, output: TensorImpl, dim: int) -> None:
+    """Raises RuntimeError for two shapes or dtypes, NotImplementedError for integers."""
+    if grad_output.shape != output.shape:
+        raise RuntimeError(
+            f"Expected tensor for argument #1 'grad' to have same size as tensor for argument #2 'output'; but "
+            f"{list(grad_output.shape)} does not equal {list(output.shape)} (while checking arguments for {name}_backward)"
+        )
+    check_same_dtype(grad_output, output)
+    if not output.dtype.is_floating_point:
+        last = wrap_dim(dim, output.dim()) == max(output.dim() - 1, 0)
+        raise not_implemented(f"{name}_backward_{'lastdim_' if last else ''}kernel_impl", output.dtype)
+
+
+def _prepare_backward(name: str, grad_output: TensorImpl, output: TensorImpl, dim: int) -> tuple[Any, Any, Any, Any]:
     """A new tensor for the gradient, both arguments as arrays (half in single precision), and the dimension; None for 0-d."""
-    g, y, geometry = array(grad_output), array(output), output._geometry.without_grad
+    geometry = output._geometry.without_grad
+    if grad_output._geometry.without_grad is not geometry or geometry.dtype.category != dt.FLOATING:
+        check_softmax_backward(name, grad_output, output, dim)
+    g, y = array(grad_output), array(output)
     if geometry.dtype is dt.float16:
         g, y = g.astype(np.float32), y.astype(np.float32)
     result = empty(geometry) if geometry.plain else empty_contiguous(geometry.sizes, geometry.dtype)

@@ -51,14 +51,15 @@ def _spread(t: Any, indices: Any, output_size: Sequence[int], out: Any) -> Any:
     if not t.dtype.is_floating_point:
         raise not_implemented(f"max_unpool{len(output_size)}d", t.dtype)
     size, planes = prod(output_size), prod(t.shape[: -len(output_size)])
-    places = snapshot(indices).reshape(planes, -1) if planes else np.zeros((0, 0), np.int64)
+    each = prod(t.shape[-len(output_size) :])
+    places = snapshot(indices).reshape(planes, each)
     wrong = places[(places < 0) | (places >= size)]
     if wrong.size:
         volume = "x".join(map(str, output_size))
         raise RuntimeError(f"Found an invalid max index: {wrong[0]} (output volumes are of size {volume})")
     flat = np.zeros((planes, size), array(t).dtype)
     if t.numel():
-        np.put_along_axis(flat, places, array(t).reshape(planes, -1), 1)
+        np.put_along_axis(flat, places, array(t).reshape(planes, each), 1)
     array(out)[...] = flat.reshape(out.shape)
     return out
 

@@ -18,6 +18,7 @@ from internals.core.device import CPU
 from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
 
 from . import views
+from .gradient_checks import check_sizes
 
 
 def select_backward(grad_output: TensorImpl, input_sizes: Sequence[int], dim: int, index: int) -> Any:
@@ -49,7 +50,9 @@ def unfold_backward(grad_in: TensorImpl, input_sizes: Sequence[int], dim: int, s
     The i-th elements of all windows lie `step` apart: they never overlap, and are added with one slice.
     """
     result = _zeros(grad_in, input_sizes)
-    windows = array(views.unfold(result, dim, size, step))
+    view = views.unfold(result, dim, size, step)
+    check_sizes("unfold_backward", "grad_in", grad_in, view.shape)
+    windows = array(view)
     grads = array(grad_in)
     for i in range(size):
         windows[..., i] += grads[..., i]
@@ -65,7 +68,7 @@ def _zeros(like: TensorImpl, sizes: Sequence[int]) -> Any:
 
 
 def _write(view: Any, grad: TensorImpl) -> None:
-    if view.device is CPU:
+    if view.device is CPU and view.shape == grad.shape:
         array(view)[...] = array(grad)
     else:
         ops.copy_(view, grad, False)

@@ -111,9 +111,15 @@ def im2col_places(
     t: Any, kernel_size: Sequence[int], dilation: Sequence[int], padding: Sequence[int], stride: Sequence[int]
 ) -> list[int]:
     """How many windows there are along each dimension. Raises RuntimeError for sizes that do not fit."""
-    _check_pairs("kernel", kernel_size, dilation, padding, stride)
-    if t.dim() not in (3, 4):
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-t.dim()}, {t.dim() - 1}], but got 2)")
+    _check_pairs(kernel_size, dilation, padding, stride)
+    if t.dim() < 3:
+        dims = max(t.dim(), 1)
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-dims}, {dims - 1}], but got {dims})")
+    if t.dim() > 4 or 0 in t.shape[-3:]:
+        raise RuntimeError(
+            "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: "
+            f"{list(t.shape)}"
+        )
     places = [
         (n + 2 * p - d * (k - 1) - 1) // s + 1
         for n, k, d, p, s in zip(t.shape[-2:], kernel_size, dilation, padding, stride)
@@ -138,7 +144,7 @@ def col2im_places(
     """How many windows there are along each dimension. Raises RuntimeError where `t` does not have as many columns."""
     if len(output_size) != 2:
         raise RuntimeError(f"It is expected output_size equals to 2, but got size {len(output_size)}")
-    _check_pairs("kernel size", kernel_size, dilation, padding, stride)
+    _check_pairs(kernel_size, dilation, padding, stride)
     if t.dim() not in (2, 3) or 0 in t.shape[-2:]:
         raise RuntimeError(
             "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, but "
@@ -165,12 +171,17 @@ def col2im_places(
     return places
 
 
-def _check_pairs(
-    kernel: str, kernel_size: Sequence[int], dilation: Sequence[int], padding: Sequence[int], stride: Sequence[int]
-) -> None:
-    for name, pair in ((kernel, kernel_size), ("dilation", dilation), ("stride", stride)):
-        key = name.partition(" ")[0]
+def _check_pairs(kernel_size: Sequence[int], dilation: Sequence[int], padding: Sequence[int], stride: Sequence[int]) -> None:
+    """Raises RuntimeError for what is no pair, or what no window can have."""
+    pairs = {"kernel_size": kernel_size, "dilation": dilation, "padding": padding, "stride": stride}
+    for name, pair in pairs.items():
+        if len(pair) != 2:
+            raise RuntimeError(f"It is expected {name} equals to 2, but got size {len(pair)}")
+    for name in ("kernel_size", "dilation", "stride"):
+        pair, key = pairs[name], name.partition("_")[0]
         if min(pair) <= 0:
-            raise RuntimeError(f"{name} should be greater than zero, but got {key}_height: {pair[0]} {key}_width: {pair[1]}")
+            raise RuntimeError(
+                f"{name.replace('_', ' ')} should be greater than zero, but got {key}_height: {pair[0]} {key}_width: {pair[1]}"
+            )
     if min(padding) < 0:
         raise RuntimeError(f"padding should be non-negative, but got pad_height: {padding[0]} pad_width: {padding[1]}")

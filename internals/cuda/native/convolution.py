@@ -20,6 +20,7 @@ import numpy as np
 
 from internals._generated import ops
 from internals.aten.native.convolution_checks import checked_arguments, gradients_of_nothing
+from internals.aten.native.gradient_checks import check_same_dtype, check_sizes
 from internals.aten.native.memory_format import empty_as
 from internals.core import dtype as dt
 from internals.core.tensor_impl import TensorImpl, empty_contiguous
@@ -88,6 +89,11 @@ def convolution_backward(
     output_mask: Sequence[bool],
 ) -> tuple[Any, Any, Any]:
     """(grad_input, grad_weight, grad_bias); None for those that `output_mask` does not ask for."""
+    stride, padding, dilation, sizes = checked_arguments(
+        input, weight, None, stride, padding, dilation, transposed, output_padding, groups
+    )
+    check_sizes("convolution_backward", "grad_output", grad_output, sizes)
+    check_same_dtype(input, grad_output)
     if not has_kernel(input.dtype):
         call = (grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups)
         result: tuple[Any, Any, Any] = on_cpu(ops.convolution_backward_op, *call, output_mask)

@@ -55,7 +55,7 @@ def embedding_dense_backward(
 
     The row `padding_idx` gets none (unless that is negative); with `scale_grad_by_freq` the sums become averages.
     """
-    check_indices("embedding_backward", indices)
+    check_indices("embedding_backward", indices, 2)
     width, count = grad_output.shape[-1], indices.numel()
     index, grad = _in_a_row(indices), _in_a_row(grad_output)
     result = zero_(empty_contiguous((num_weights, width), grad_output.dtype, grad_output.device))

@@ -13,7 +13,7 @@ from typing import Any
 
 from internals._generated import ops
 from internals.aten.native.losses import MEAN, NONE
-from internals.aten.native.nll_loss import check_nll_loss, check_nll_loss2d, check_targets
+from internals.aten.native.nll_loss import check_nll_loss, check_nll_loss2d, check_nll_loss_backward, check_targets
 from internals.core import dtype as dt
 from internals.core.tensor_impl import empty_contiguous
 
@@ -72,6 +72,7 @@ def _pick(self: Any, target: Any, weight: Any, reduction: int, ignored: int, cla
 def _put(
     grad_output: Any, self: Any, target: Any, weight: Any, reduction: int, ignored: int, total: Any, class_dim: int
 ) -> Any:
+    check_nll_loss_backward(grad_output, self, target, weight, reduction, total, class_dim)
     T, n = acc_type(self.dtype), target.numel()
     result = ops.zero_(empty_contiguous(self.shape, self.dtype, self.device))
     if result.numel():

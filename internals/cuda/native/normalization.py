@@ -12,12 +12,15 @@ from typing import Any
 
 from internals._generated import ops
 from internals.aten.native.memory_format import empty_as, suggests_channels_last
-from internals.aten.native.normalization import (
+from internals.aten.native.normalization import write_batch_norm
+from internals.aten.native.normalization_checks import (
+    check_batch_norm,
+    check_both,
+    check_elements_of_groups,
     check_floating,
     check_group_norm,
     check_layer_norm,
     check_mixed,
-    write_batch_norm,
 )
 from internals.core import dtype as dt
 from internals.core.formats import channels_last
@@ -56,7 +59,8 @@ def native_group_norm(
     input: Any, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float
 ) -> tuple[Any, Any, Any]:
     """(output, mean, rstd): N samples of C channels with HxW elements, the channels in `group` groups. mean is (N, group)."""
-    check_group_norm(input, group, weight, bias)
+    check_group_norm(input, C, group, weight, bias)
+    check_elements_of_groups("X", input, N, C, HxW)
     check_floating("GroupNormKernelImpl", input)
     d = check_mixed(input, weight, bias)
     output = empty_as(input, input.shape)
@@ -87,7 +91,9 @@ def native_batch_norm(
     """
     check_floating("batch_norm", input)
     d = check_mixed(input, weight, bias, running_mean, running_var)
-    channels, T = input.shape[1], acc_type(input.dtype)
+    channels, T = input.size(1), acc_type(input.dtype)
+    check_both(running_mean, running_var)
+    check_batch_norm(channels, weight, bias, running_mean, running_var, training)
     output = empty_as(input, input.shape)
     saved = [empty_contiguous((channels if training else 0,), d, input.device) for _ in range(2)]
     x = dense(input)

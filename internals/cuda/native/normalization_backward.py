@@ -11,7 +11,11 @@ from math import prod
 from typing import Any
 
 from internals.aten.native.memory_format import empty_as, suggests_channels_last
-from internals.aten.native.normalization_backward import check_parameters
+from internals.aten.native.normalization_checks import (
+    check_batch_norm_backward,
+    check_group_norm_backward,
+    check_layer_norm_backward,
+)
 from internals.core import dtype as dt
 from internals.core.tensor_impl import empty_contiguous
 
@@ -42,7 +46,7 @@ def native_layer_norm_backward(
 
     Raises RuntimeError if it asks for that of a parameter which is None.
     """
-    check_parameters(weight, bias, output_mask)
+    check_layer_norm_backward(grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask)
     columns = prod(normalized_shape)
     rows = input.numel() // columns if columns else 0
     g, x = grad_out.contiguous(), input.contiguous()
@@ -72,6 +76,7 @@ def native_group_norm_backward(
     output_mask: Sequence[bool],
 ) -> tuple[Any, Any, Any]:
     """(grad_input, grad_weight, grad_bias) for N samples of C channels in `group` groups."""
+    check_group_norm_backward(grad_out, input, mean, rstd, weight, N, C, HxW, group)
     g, x = grad_out.contiguous(), input.contiguous()
     numbers = (group, C // group, HxW)
     dx = dw = db = None
@@ -97,7 +102,8 @@ def native_batch_norm_backward(
     output_mask: Sequence[bool],
 ) -> tuple[Any, Any, Any]:
     """(grad_input, grad_weight, grad_bias) for (N, C, ...), normalized by the saved statistics or (not `train`) the running."""
-    channels, T = input.shape[1], acc_type(input.dtype)
+    channels, T = input.size(1), acc_type(input.dtype)
+    check_batch_norm_backward(grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train)
     order = suggests_channels_last(input)
     x, g = dense(input, order), dense(grad_out, order)
     mean, rstd = save_mean, save_invstd

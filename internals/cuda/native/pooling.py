@@ -21,8 +21,8 @@ from internals.aten.native.pooling import (
     check_adaptive_avg_pool2d,
     lowest_of,
     max_pool2d_arguments,
-    pool_arguments,
 )
+from internals.aten.native.pooling_backward import check_adaptive_gradient, check_pool_gradient
 from internals.core import dtype as dt
 
 from ..device_array import flat
@@ -65,7 +65,8 @@ def max_pool2d_with_indices_backward(
     indices: Any,
 ) -> Any:
     """Each gradient at the place in the H·W plane where its maximum was, which `indices` tells."""
-    kernel, stride, padding, dilation = pool_arguments("max_pool2d", kernel_size, stride, padding, dilation)
+    kernel, stride, padding, dilation, size = max_pool2d_arguments(self, kernel_size, stride, padding, dilation, ceil_mode)
+    check_pool_gradient(grad_output, self, size, indices)
     if self.dtype.is_complex or self.dtype is dt.bool_:
         call = (grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices)
         return on_cpu(ops.max_pool2d_with_indices_backward_op, *call)
@@ -112,7 +113,8 @@ def avg_pool2d_backward(
     if not self.dtype.is_floating_point:
         call = (grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
         return on_cpu(ops.avg_pool2d_backward_op, *call)
-    kernel, stride, padding, _ = pool_arguments("avg_pool2d", kernel_size, stride, padding, [1])
+    kernel, stride, padding, size = avg_pool2d_arguments(self, kernel_size, stride, padding, ceil_mode, divisor_override)
+    check_pool_gradient(grad_output, self, size)
     result = empty_as(self, self.shape)
     how = geometry_of(result, grad_output, kernel, stride, padding, (1, 1), divisor_override, count_include_pad)
     n = result.numel()
@@ -132,6 +134,7 @@ def _adaptive_avg_pool2d_backward(grad_output: Any, self: Any) -> Any:
     """Each gradient, over its window's size, at all elements of the window."""
     if not self.dtype.is_floating_point:
         return on_cpu(ops._adaptive_avg_pool2d_backward_op, grad_output, self)
+    check_adaptive_gradient("adaptive_avg_pool2d_backward", 2, grad_output, self, "grad_output")
     result = empty_as(self, self.shape)
     n, how = result.numel(), geometry_of(result, grad_output)
     launch_1d(avg_pool_backward(self.dtype.np.type, True), n, flat(result), flat(grad_output), n, how)

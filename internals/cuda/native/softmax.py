@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 from internals._generated import ops
-from internals.aten.native.softmax import check_softmax
+from internals.aten.native.softmax import check_softmax, check_softmax_backward
 from internals.core import dtype as dt
 from internals.core.dtype import dtype
 from internals.core.geometry import wrap_dim
@@ -57,6 +57,7 @@ def _forward(name: str, self: Any, dim: int, half_to_float: bool, out: Any) -> A
 
 
 def _backward(name: str, grad_output: Any, output: Any, dim: int) -> Any:
+    check_softmax_backward(name, grad_output, output, dim)
     result = empty_contiguous(output.shape, output.dtype, output.device)
     if result.numel():
         rows, n, inner, plan = _layout(result, wrap_dim(dim, result.dim()))

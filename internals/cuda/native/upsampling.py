@@ -15,7 +15,7 @@ import numpy as np
 
 from internals._generated import ops
 from internals.aten.native.memory_format import empty_as
-from internals.aten.native.resampling import checked_size
+from internals.aten.native.resampling_checks import check_gradient, check_input
 
 from ..device_array import flat
 from ..fallback import on_cpu
@@ -30,18 +30,18 @@ NEAREST, LINEAR = "nearest", "linear"
 
 def upsample_nearest2d(self: Any, output_size: Sequence[int], scales_h: float | None, scales_w: float | None) -> Any:
     """(N, C, H, W) at (N, C, *output_size): element i of the output reads floor(i · H / output)."""
-    sizes = checked_size(self, output_size, "upsample_nearest2d_out_frame")
-    return _forward(NEAREST, self, sizes, False, (scales_h, scales_w))
+    check_input(self, output_size, 2, "upsample_nearest2d_out_frame")
+    return _forward(NEAREST, self, output_size, False, (scales_h, scales_w))
 
 
 def upsample_bilinear2d(
     self: Any, output_size: Sequence[int], align_corners: bool, scales_h: float | None, scales_w: float | None
 ) -> Any:
     """(N, C, H, W) at (N, C, *output_size), mixing the four nearest pixels by distance."""
-    sizes = checked_size(self, output_size, "upsample_bilinear2d_out_frame")
+    check_input(self, output_size, 2, "upsample_bilinear2d_out_frame")
     if not self.dtype.is_floating_point:  # bytes are rounded
         return on_cpu(ops.upsample_bilinear2d_op, self, output_size, align_corners, scales_h, scales_w)
-    return _forward(LINEAR, self, sizes, align_corners, (scales_h, scales_w))
+    return _forward(LINEAR, self, output_size, align_corners, (scales_h, scales_w))
 
 
 def upsample_nearest2d_backward(
@@ -54,6 +54,7 @@ def upsample_nearest2d_backward(
     """The adjoint of `upsample_nearest2d`: every pixel of the input gets the sum over the outputs that read it."""
     if not grad_output.dtype.is_floating_point:
         return on_cpu(ops.upsample_nearest2d_backward_op, grad_output, output_size, input_size, scales_h, scales_w)
+    check_gradient(grad_output, output_size, input_size, 2)
     return _backward(NEAREST, grad_output, input_size, False, (scales_h, scales_w))
 
 
@@ -69,6 +70,7 @@ def upsample_bilinear2d_backward(
     if not grad_output.dtype.is_floating_point:
         call = (grad_output, output_size, input_size, align_corners, scales_h, scales_w)
         return on_cpu(ops.upsample_bilinear2d_backward_op, *call)
+    check_gradient(grad_output, output_size, input_size, 2)
     return _backward(LINEAR, grad_output, input_size, align_corners, (scales_h, scales_w))
 
 

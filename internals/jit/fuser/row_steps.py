@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from internals.aten.native.normalization import check_layer_norm
+from internals.aten.native.normalization_checks import check_layer_norm
 from internals.aten.native.reduction_tools import reduced_sizes
 from internals.core import dtype as dt
 from internals.core.device import CPU

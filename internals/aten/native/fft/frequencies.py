@@ -44,13 +44,13 @@ def fft_rfftfreq(
 def fft_fftshift(self: Any, dim: Sequence[int] | None) -> Any:
     """Frequency 0 in the middle of `dim`, of all dimensions by default."""
     dims = _dims(self, dim)
-    return ops.roll(self, [self.shape[d] // 2 for d in dims], dims)
+    return ops.roll(self, [self.size(d) // 2 for d in dims], dims)
 
 
 def fft_ifftshift(self: Any, dim: Sequence[int] | None) -> Any:
     """The inverse of `fftshift`."""
     dims = _dims(self, dim)
-    return ops.roll(self, [(self.shape[d] + 1) // 2 for d in dims], dims)
+    return ops.roll(self, [(self.size(d) + 1) // 2 for d in dims], dims)
 
 
 def _dims(t: Any, dim: Sequence[int] | None) -> list[int]:

@@ -32,7 +32,7 @@ def _fft_r2c(self: TensorImpl, dim: Sequence[int], normalization: int, onesided:
         raise RuntimeError(f"_fft_r2c expects a floating point tensor, but got {SCALAR_TYPE_NAME[self.dtype]}")
     if self.dtype is float16:
         raise RuntimeError("MKL FFT doesn't support tensors of type: Half")
-    dims = _wrapped(dim, self)
+    dims = _wrapped(dim, self, normalization)
     points = self.shape[dims[-1]]
 
     def transform(a: Any) -> Any:
@@ -55,7 +55,9 @@ def _with_mirror_image(half: Any, dims: Sequence[int], points: int) -> Any:
 def _fft_c2r(self: TensorImpl, dim: Sequence[int], normalization: int, last_dim_size: int) -> Any:
     """Complex to real, back, with `last_dim_size` points in the last of the dimensions. Raises RuntimeError for real tensors."""
     _check_complex("_fft_c2r", self)
-    dims = _wrapped(dim, self)
+    dims = _wrapped(dim, self, normalization)
+    if last_dim_size < 1:
+        raise RuntimeError(f"Invalid number of data points ({last_dim_size}) specified")
     points = [*(self.shape[d] for d in dims[:-1]), last_dim_size]
     return _result(
         self,
@@ -71,7 +73,7 @@ def _fft_c2c(self: TensorImpl, dim: Sequence[int], normalization: int, forward: 
     _check_complex("_fft_c2c", self)
     if not dim:
         return from_array(array(self))
-    dims = sorted(_wrapped(dim, self), key=lambda d: -self.stride()[d])
+    dims = sorted(_wrapped(dim, self, normalization), key=lambda d: -self.stride()[d])
     transform, norm = (fft.fftn, FORWARD) if forward else (fft.ifftn, BACK)
     return _result(self, dims, {}, self.dtype, lambda a: transform(a, axes=dims, norm=norm[normalization]))
 
@@ -90,8 +92,16 @@ def _result(t: TensorImpl, dims: Sequence[int], sizes: dict[int, int], kind: dty
     return out
 
 
-def _wrapped(dim: Sequence[int], t: TensorImpl) -> list[int]:
-    return [wrap_dim(d, t.dim()) for d in dim]
+def _wrapped(dim: Sequence[int], t: TensorImpl, normalization: int) -> list[int]:
+    """The dimensions. Raises RuntimeError for none, for one that is there twice, and for a normalization that there is not."""
+    if not 0 <= normalization < len(FORWARD):
+        raise RuntimeError(f"the normalization of a transform is 0, 1 or 2, not {normalization}")
+    dims = [wrap_dim(d, t.dim()) for d in dim]
+    if not dims or not t.dim():
+        raise RuntimeError("a transform needs a dimension" if t.dim() else "a number without dimensions has no transform")
+    if len(set(dims)) != len(dims):
+        raise RuntimeError("FFT dims must be unique.")
+    return dims
 
 
 def _check_complex(name: str, t: TensorImpl) -> None:

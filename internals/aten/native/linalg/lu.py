@@ -84,6 +84,9 @@ def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_piv
     P, L, U = (empty_contiguous((0,), LU_data.dtype) for _ in range(3))
     *batch, m, n = LU_data.shape
     if unpack_pivots:
+        pairs = zip(reversed(LU_pivots.shape[:-1]), reversed(batch))
+        if not 1 <= LU_pivots.dim() <= len(batch) + 1 or any(k not in (1, b) for k, b in pairs):
+            raise RuntimeError(f"torch.lu_unpack: pivots of sizes {list(LU_pivots.shape)} do not fit LU of {list(LU_data.shape)}")
         pivots = broadcast_batch(snapshot(LU_pivots), batch, 1)[..., : min(m, n)]
         if pivots.size and not 1 <= pivots.min() <= pivots.max() <= m:
             raise RuntimeError(

@@ -29,7 +29,7 @@ def tensordot(self: Any, other: Any, dims_self: Sequence[int], dims_other: Seque
         raise RuntimeError("both inputs should have same dtype")
     a, b, inner = self, other, 1
     for i, j in zip(dims_self, dims_other):
-        n, m = self.shape[i], other.shape[j]
+        n, m = self.size(i), other.size(j)
         if m == 1:
             a = ops.sum_dim_IntList(a, [i], True, self.dtype)
         elif n == 1:

@@ -8,7 +8,6 @@ operator, and so here.
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -127,7 +126,7 @@ def check_weights(t: TensorImpl, weights: Any, num_samples: int, replacement: bo
         raise RuntimeError("cannot sample n_sample <= 0 samples")
     if not replacement and num_samples > t.shape[-1]:
         raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
-    if not prod(t.shape):
+    if not t.shape[-1]:
         raise RuntimeError("multinomial: there are no weights to draw from")
     if not (np.isfinite(weights) & (weights >= 0)).all():
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")

@@ -120,7 +120,9 @@ def multinomial(self: TensorImpl, num_samples: int, replacement: bool, generator
         cumulative = total / total[:, -1:]
         cumulative[:, -1] = 1
         u = uniform64(g, len(rows) * num_samples).reshape(len(rows), num_samples)
-        picked = np.stack([np.searchsorted(c, v, side="left") for c, v in zip(cumulative.astype(np.float64), u)])
+        picked = np.empty(u.shape, np.int64)
+        for row, c, v in zip(picked, cumulative.astype(np.float64), u):
+            row[...] = np.searchsorted(c, v, side="left")
     t = empty_contiguous((*self.shape[:-1], num_samples), dt.int64)
     array(t)[...] = picked.reshape(t.shape)
     return t

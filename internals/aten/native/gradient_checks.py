@@ -1,0 +1,39 @@
+"""What the kernel of a gradient asks of the tensors that it is given (`aten/src/ATen/TensorUtils.cpp`: `check_dim_size`).
+
+Autograd gives it what fits. Whoever calls `X_backward` by hand may give anything, and PyTorch's kernels believe most of it.
+
+How the real one differs: where PyTorch has a check, its words are at the kernel; these are for the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from internals.core.dtype import SCALAR_TYPE_NAME
+
+
+def check_result(t: Any, sizes: Sequence[int]) -> None:
+    """Raises RuntimeError, in PyTorch's words, unless `t` has these sizes: those of what the forward pass gave."""
+    for dim, n in enumerate(sizes):
+        if t.dim() != len(sizes) or t.shape[dim] != n:
+            got = f"dimension {t.dim()} and " + (f"tensor.size[{dim}] = {t.shape[dim]}" if dim < t.dim() else "no such size")
+            raise RuntimeError(f"Expected a tensor of dimension {len(sizes)} and tensor.size[{dim}] == {n} but got: {got}")
+
+
+def check_sizes(name: str, what: str, t: Any, sizes: Sequence[int]) -> None:
+    """Raises RuntimeError unless `t`, which `name` calls `what`, is None or has these sizes."""
+    if t is not None and tuple(t.shape) != tuple(sizes):
+        raise RuntimeError(f"{name}(): expected {what} to have sizes {list(sizes)}, but got {list(t.shape)}")
+
+
+def check_elements(name: str, what: str, t: Any, n: int) -> None:
+    """Raises RuntimeError unless `t` is None or has `n` elements."""
+    if t is not None and t.numel() != n:
+        raise RuntimeError(f"{name}(): expected {what} to have {n} elements, but got sizes {list(t.shape)}")
+
+
+def check_same_dtype(a: Any, b: Any) -> None:
+    """Raises RuntimeError for two dtypes."""
+    if a.dtype is not b.dtype:
+        raise RuntimeError(f"expected scalar type {SCALAR_TYPE_NAME[a.dtype]} but found {SCALAR_TYPE_NAME[b.dtype]}")
