@@ -29,8 +29,9 @@ PATIENCE = 10  # seconds of the processor
 INTS = (2**31, 2**63 - 1, -(2**63))
 FLOATS = (1e30, -1e30, float("inf"), float("nan"))
 EXPECTED = (RuntimeError, ValueError, TypeError, IndexError, np.linalg.LinAlgError, MemoryError)
-# Their baseline arguments come from a forward pass.
+# What comes from a forward pass may be made up here, since it need not be right; but no recipe knows the names of reductions.
 NOT_HERE = {name for name, why in fuzz.NOT_CALLED.items() if "forward pass" not in why}
+NOT_HERE |= {"_segment_reduce_backward"}
 
 
 class Stuck(BaseException):

@@ -113,7 +113,7 @@ def test_polynomials_of_huge_degrees(T: Any, n: int) -> None:
         "hermite_polynomial_he": [nan] * 4,
     }.items():
         got = getattr(s, name)(x, n).numpy()
-        if "chebyshev" in name:  # cos(n pi / 2), of an angle that is rounded: nothing is known but that it is no more than 1
+        if "chebyshev" in name:  # of an angle that is rounded, so that all that is known is its bound
             assert abs(got[1]) <= 1
             got[1] = expected[1]
         np.testing.assert_allclose(got, expected, 1e-12, err_msg=name)
@@ -139,7 +139,8 @@ def test_many_parts_of_few_elements(T: Any) -> None:
 def test_mvlgamma_of_many_factors(T: Any) -> None:
     x = T.tensor([60_000.0, 70_000.5], dtype=T.float64)
     expected = [
-        sum(math.lgamma(a - j / 2) for j in range(100_000)) + 100_000 * 99_999 / 4 * math.log(math.pi) for a in x.tolist()
+        sum(math.lgamma(a - j / 2) for j in range(100_000)) + 100_000 * 99_999 / 4 * math.log(math.pi)
+        for a in x.tolist()
     ]
     np.testing.assert_allclose(T.mvlgamma(x, 100_000).numpy(), expected, 1e-10)
 
@@ -226,7 +227,9 @@ def test_every_operator_ends_with_huge_arguments(group: int) -> None:
     pytest.importorskip("resource")
     run = [sys.executable, "-m", "tests.huge_arguments", str(group), str(GROUPS)]
     root = Path(__file__).resolve().parents[1]
-    process = subprocess.Popen(run, cwd=root, env={**os.environ, "PYTHONPATH": str(root)}, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        run, cwd=root, env={**os.environ, "PYTHONPATH": str(root)}, stdout=subprocess.PIPE, text=True
+    )
     try:
         said = process.communicate(timeout=1200)[0].splitlines()
     except subprocess.TimeoutExpired:
