@@ -93,10 +93,12 @@ class ModuleReader:
             try:
                 module = self.unpickle("data", self.find_global)
                 self.check_again()
+                complete = id(module) in self.built
             finally:
-                self.classes.clear()  # they point back here, and the parameters would stay with them
+                for known in (self.classes, self.built):
+                    known.clear()  # they point back here, and the parameters would stay with them
             Sizes(self.reader.records["data.pkl"].size).check(module, "the module")
-        if not isinstance(module, RecursiveScriptModule) or id(module) not in self.built:
+        if not isinstance(module, RecursiveScriptModule) or not complete:
             what = type(module).__name__
             raise ArchiveError(f"not a module, but a {what}", archive=self.reader.name, record="data.pkl")
         return module
