@@ -278,3 +278,11 @@ def test_what_is_not_said_is_warned_about_where_it_was_called() -> None:
     with pytest.warns(UserWarning, match="return_complex=False is deprecated") as deprecated:
         torch.stft(torch.ones(16), 4, window=torch.ones(4), return_complex=False)
     assert [w.filename for w in [*caught, *deprecated]] == [__file__] * 5
+
+
+def test_a_signal_of_no_points_has_no_transform() -> None:
+    """Numbers would have to come from somewhere, and came from memory that was in use before."""
+    spectrum = torch.zeros(2, 0, dtype=torch.complex64)
+    with pytest.raises(RuntimeError, match=r"cannot reshape tensor of 0 elements into shape \[-1, 0\]"):
+        torch._fft_c2r(spectrum, [1], 0, 1)
+    assert torch._fft_c2r(torch.zeros(0, 3, dtype=torch.complex64), [1], 0, 4).shape == (0, 4)

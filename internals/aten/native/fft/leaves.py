@@ -79,7 +79,10 @@ def _fft_c2c(self: TensorImpl, dim: Sequence[int], normalization: int, forward: 
 
 
 def _result(t: TensorImpl, dims: Sequence[int], sizes: dict[int, int], kind: dtype, transform: Any) -> Any:
-    """What `transform` makes of the values, with the transformed dimensions innermost; `sizes` says which sizes change."""
+    """What `transform` makes of the values, with the transformed dimensions innermost; `sizes` says which sizes change.
+
+    Raises RuntimeError where there are no values, and there would have to be results.
+    """
     shape = [sizes.get(d, n) for d, n in enumerate(t.shape)]
     others = sorted((d for d in range(t.dim()) if d not in dims), key=lambda d: -t.stride()[d])
     strides, step = [0] * t.dim(), 1
@@ -89,6 +92,11 @@ def _result(t: TensorImpl, dims: Sequence[int], sizes: dict[int, int], kind: dty
     out = empty_strided(shape, strides, kind, None, None, None)
     if t.numel():
         array(out)[...] = transform(array(t))
+    elif out.numel():
+        raise RuntimeError(
+            f"cannot reshape tensor of 0 elements into shape {[-1, *(t.shape[d] for d in dims)]} "
+            "because the unspecified dimension size -1 can be any value and is ambiguous"
+        )
     return out
 
 
