@@ -27,6 +27,7 @@ ATTEMPTS = 8
 FORWARD = {
     "infinitely_differentiable_gelu_backward": "gelu",
     "_embedding_bag_dense_backward": "_embedding_bag",
+    "embedding_dense_backward": "embedding",
 }
 SET = {"storage_offset": 2, "size": [2, 3], "stride": [3, 1]}
 
