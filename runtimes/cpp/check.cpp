@@ -1,6 +1,8 @@
 // Runs a corpus of models and compares what they give with what is expected.
 //
 //   check [--threads N] FOLDER_OR_FILES...
+//   check --signatures                      the operators there are
+//   check --operators FILE FROM             single calls of them: operator_calls.h
 //
 // The corpus is described in cases.h. Prints one line per archive and exits with 1 if any failed. With --threads, the first call
 // of each archive is made from N threads at once, on one module, and every thread must get the expected result. (A module whose
@@ -9,8 +11,7 @@
 // How the real one differs: libtorch/check_libtorch.cpp is this program with PyTorch's own library.
 #include <thread>
 
-#include "cases.h"
-#include "include/torchscript.h"
+#include "operator_calls.h"
 
 using namespace torchscript;
 
@@ -46,6 +47,9 @@ std::string check_at_once(const std::string& path, std::size_t threads) {
 
 int main(int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (arguments == std::vector<std::string>{"--signatures"}) return print_signatures();
+  if (arguments.size() == 3 && arguments[0] == "--operators")
+    return make_calls(arguments[1], std::strtoul(arguments[2].c_str(), nullptr, 10));
   std::size_t threads = 1;
   if (arguments.size() > 1 && arguments[0] == "--threads") {
     threads = std::strtoul(arguments[1].c_str(), nullptr, 10);

@@ -5,6 +5,8 @@
  * "raises", a text that must occur in the error). One line is printed per archive, then how many passed; the exit status is 1 if
  * any failed. The C++ runtime has a program of the same name that does the same.
  *
+ * `node check.js --signatures` lists the operators, `--operators FILE FROM` makes single calls of them (`operator_calls.js`).
+ *
  * How the real one differs: PyTorch compares such things in Python, with `torch.testing.assert_close`.
  */
 "use strict";
@@ -16,6 +18,7 @@ const { ArchiveReader } = require("./lib/archive/zip_reader");
 const { unpickle } = require("./lib/archive/pickle_reader");
 const { findGlobal, storageLoader } = require("./lib/archive/globals");
 const { typeName, str, equal } = require("./lib/script/values");
+const { signatures, makeCalls } = require("./operator_calls");
 
 const TOLERANCE = { float32: 1e-5, float64: 1e-12 };
 const FLOAT_TOLERANCE = 1e-6; // of a float that may stem from a float32 tensor
@@ -123,7 +126,12 @@ function main(paths) {
 }
 
 if (require.main === module) {
-  if (process.argv.length < 3) {
+  const [, , option, file, from] = process.argv;
+  if (option === "--signatures") {
+    console.log(signatures().join("\n"));
+  } else if (option === "--operators") {
+    makeCalls(loadSaved(file).get("calls"), Number(from), compare);
+  } else if (process.argv.length < 3) {
     console.error("usage: node check.js FOLDER_OR_FILES...");
     process.exitCode = 2;
   } else process.exitCode = main(process.argv.slice(2));

@@ -1,6 +1,9 @@
 /**
  * The two errors of this package: a file that cannot be read, and a program that stopped.
  *
+ * `guarded` stands where a program enters, a file, a method, an operator: what else JavaScript throws there (a RangeError of a
+ * length, a TypeError of an undefined, an exhausted stack) leaves it as one of the two, with the original as its cause.
+ *
  * How the real one differs: libtorch throws `c10::Error` for both, with a C++ stack trace in the message.
  */
 "use strict";
@@ -22,4 +25,14 @@ class ScriptError extends Error {
   }
 }
 
-module.exports = { ArchiveError, ScriptError };
+/** What `run` gives; its errors as errors of the class `type`, behind the words of `what`, if there are any. */
+function guarded(type, what, run) {
+  try {
+    return run();
+  } catch (error) {
+    if (error instanceof ArchiveError || error instanceof ScriptError) throw error;
+    throw Object.assign(new type(`${what ? `${what}: ` : ""}${error.message}`), { cause: error });
+  }
+}
+
+module.exports = { ArchiveError, ScriptError, guarded };

@@ -9,7 +9,7 @@
  */
 "use strict";
 
-const { ArchiveError, ScriptError } = require("./errors");
+const { ArchiveError, ScriptError, guarded } = require("./errors");
 const { ArchiveReader } = require("./archive/zip_reader");
 const { unpickle } = require("./archive/pickle_reader");
 const { findGlobal, storageLoader } = require("./archive/globals");
@@ -31,12 +31,7 @@ class ScriptModule {
     if (!new.target) throw new TypeError("ScriptModule::New - called without new keyword");
     const { bytes, name } = open(source);
     this.reader = new ArchiveReader(bytes, name);
-    try {
-      this.load();
-    } catch (error) {
-      if (error instanceof RangeError) throw new ArchiveError(`${name}: cannot be loaded: ${error.message}`); // sizes or nesting beyond sense
-      throw error;
-    }
+    guarded(ArchiveError, `${name}: cannot be loaded`, () => this.load());
     for (const method of this.methodNames()) {
       if (!(method in this)) this[method] = (...args) => this.callMethod(method, ...args);
     }
@@ -91,7 +86,7 @@ class ScriptModule {
     const tensor = { kind: "Name", name: "Tensor" };
     const args = inputs.map((x, i) => fromJavaScript(x, params[i].type || tensor, `${name}() argument '${params[i].name}'`));
     this.interpreter.depth = 0;
-    return this.interpreter.run(def, [this.object, ...args]);
+    return guarded(ScriptError, "", () => this.interpreter.run(def, [this.object, ...args]));
   }
 
   /** The names of the methods that the archive has code for. */

@@ -14,14 +14,24 @@
 namespace torchscript {
 
 struct Window {
-  Sizes kernel, stride, padding, dilation;  // each [height, width]
+  Sizes kernel, stride, padding, dilation;  // each [height, width], each number of 32 bits
 
-  std::int64_t places(std::size_t d, std::int64_t size) const {
-    check(stride[d] > 0 && dilation[d] > 0 && padding[d] >= 0 && kernel[d] > 0,
+  // How many elements of the input a window covers, those between its own included.
+  std::int64_t span(std::size_t d, std::int64_t size) const {
+    check(stride.at(d) > 0 && dilation.at(d) > 0 && padding.at(d) >= 0 && kernel.at(d) > 0,
           "a window needs positive kernel, stride and dilation");
-    const std::int64_t span = dilation[d] * (kernel[d] - 1) + 1;
-    check(size + 2 * padding[d] >= span, "Kernel size can't be greater than actual input size");
-    return (size + 2 * padding[d] - span) / stride[d] + 1;
+    check(size == std::int32_t(size), "integer out of range: ", size);
+    return dilation[d] * (kernel[d] - 1) + 1;
+  }
+  std::int64_t places(std::size_t d, std::int64_t size) const {
+    const std::int64_t covered = span(d, size);
+    check(size + 2 * padding[d] >= covered, "Kernel size can't be greater than actual input size");
+    return (size + 2 * padding[d] - covered) / stride[d] + 1;
+  }
+  // The first place in the input at or behind 0 that the window at `start` covers, and the first behind all of them.
+  std::pair<std::int64_t, std::int64_t> covered(std::size_t d, std::int64_t start, std::int64_t size) const {
+    const std::int64_t missing = start < 0 ? (dilation[d] - 1 - start) / dilation[d] : 0;
+    return {start + missing * dilation[d], std::min(start + dilation[d] * (kernel[d] - 1) + 1, size)};
   }
 };
 
@@ -65,6 +75,8 @@ void col2im(const T* columns, std::int64_t channels, std::int64_t h, std::int64_
 
 inline Tensor add_channel_bias(const Tensor& out, const Value& bias) {
   if (bias.isNone()) return out;
+  check(bias.toTensor().sizes() == Sizes{out.size(1)}, "expected bias to be 1-dimensional with ", out.size(1),
+        " elements, but got bias of size ", to_string(bias.toTensor().sizes()), " instead");
   return add(out, reshape(bias.toTensor(), {1, -1, 1, 1}));
 }
 
@@ -87,7 +99,7 @@ inline Tensor conv2d(const Tensor& input, const Tensor& weight, const Value& bia
                       using T = decltype(e);
                       const Tensor x = for_compute(input), k = for_compute(weight),
                                    out = zeros({n, o * groups, out_h, out_w}, dtype_of<T>);
-                      std::vector<T> columns(std::size_t(pointwise_kernel ? 0 : depth * out_h * out_w));
+                      std::vector<T> columns(pointwise_kernel ? 0 : room_for(product({depth, out_h, out_w}), sizeof(T)));
                       for (std::int64_t i = 0; i < n; ++i)
                         for (std::int64_t g = 0; g < groups; ++g) {
                           const T* image = x.data<T>() + (i * groups + g) * c * h * w;
@@ -111,8 +123,12 @@ inline Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const 
   const std::int64_t n = input.size(0), h = input.size(2), w = input.size(3), c = weight.size(0) / groups,
                      o = weight.size(1);
   const auto size = [&](std::size_t d, std::int64_t s) {
-    return (s - 1) * window.stride[d] - 2 * window.padding[d] + window.dilation[d] * (window.kernel[d] - 1) +
-           output_padding[d] + 1;
+    const std::int64_t extra = output_padding[d];
+    check(extra >= 0 && (extra < window.stride[d] || extra < window.dilation[d]),
+          "output padding must be smaller than either stride or dilation");
+    const std::int64_t found = (s - 1) * window.stride[d] - 2 * window.padding[d] + window.span(d, s) + extra;
+    check(found > 0, "Calculated output size per channel is ", found, ". Output size is too small");
+    return found;
   };
   const std::int64_t out_h = size(0, h), out_w = size(1, w), depth = o * window.kernel[0] * window.kernel[1];
   return add_channel_bias(visit_compute(input.dtype(),
@@ -122,7 +138,7 @@ inline Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const 
                                                        out = zeros({n, o * groups, out_h, out_w}, dtype_of<T>);
                                           for (std::int64_t i = 0; i < n; ++i)
                                             for (std::int64_t g = 0; g < groups; ++g) {
-                                              std::vector<T> columns(std::size_t(depth * h * w));
+                                              std::vector<T> columns(room_for(product({depth, h, w}), sizeof(T)));
                                               Gemm<T>::add(depth, h * w, c, {k.data<T>() + g * c * depth, 1, depth},
                                                            {x.data<T>() + (i * groups + g) * c * h * w, h * w, 1},
                                                            columns.data(), h * w);

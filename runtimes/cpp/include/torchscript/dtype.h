@@ -97,6 +97,11 @@ inline const char* name_of(Dtype dtype) {
   return "?";
 }
 
+// For what whole numbers cannot hold the result of, and PyTorch has no kernel either.
+inline void check_floating(Dtype d, const std::string& what) {
+  check(is_floating(d), '"', what, "\" not implemented for '", name_of(d), "'");
+}
+
 // Which of two types can hold both: bool < uint8, int8 < int16 < int32 < int64 < float32 < float64.
 inline Dtype promote(Dtype a, Dtype b) {
   if (a == b) return a;

@@ -11,11 +11,17 @@
 
 namespace torchscript {
 
-inline std::string to_string(const Value& value);
+inline std::string to_string(const Value& value, int depth = 0);
 
-inline std::string join(const std::vector<Value>& items, const char* open, const char* close) {
+// Behind a text. One that is made of many parts can be much longer than all there is in memory: the same part many times.
+inline void append(std::string& text, const std::string& more) {
+  room_for(std::int64_t(text.size() + more.size()));
+  text += more;
+}
+
+inline std::string join(const std::vector<Value>& items, const char* open, const char* close, int depth) {
   std::string text = open;
-  for (std::size_t i = 0; i < items.size(); ++i) text += (i ? ", " : "") + to_string(items[i]);
+  for (std::size_t i = 0; i < items.size(); ++i) append(text, (i ? ", " : "") + to_string(items[i], depth + 1));
   return text + close;
 }
 
@@ -47,7 +53,8 @@ inline std::string to_string(const Tensor& t) {
   return text.str();
 }
 
-inline std::string to_string(const Value& value) {
+inline std::string to_string(const Value& value, int depth) {
+  check_depth(depth);
   if (value.isNone()) return "None";
   if (value.isBool()) return value.toBool() ? "True" : "False";
   if (value.isInt()) return std::to_string(value.toInt());
@@ -55,12 +62,12 @@ inline std::string to_string(const Value& value) {
   if (value.isString()) return value.toString();
   if (value.isDevice()) return value.toDevice().name;
   if (value.isTensor()) return to_string(value.toTensor());
-  if (value.isList()) return join(value.toList(), "[", "]");
-  if (value.isTuple()) return join(value.toTupleElements(), "(", value.toTupleElements().size() == 1 ? ",)" : ")");
+  if (value.isList()) return join(value.toList(), "[", "]", depth);
+  if (value.isTuple()) return join(value.toTupleElements(), "(", value.toTupleElements().size() == 1 ? ",)" : ")", depth);
   if (value.isDict()) {
     std::string text = "{";
     for (const auto& [key, item] : value.toDict().entries)
-      text += (text.size() > 1 ? ", " : "") + to_string(key) + ": " + to_string(item);
+      append(text, (text.size() > 1 ? ", " : "") + to_string(key) + ": " + to_string(item, depth + 1));
     return text + "}";
   }
   return value.toObject()->type == nullptr ? "<object>" : "<" + value.toObject()->type->name + " object>";

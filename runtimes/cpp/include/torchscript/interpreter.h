@@ -8,7 +8,7 @@
 // here a forked function runs at once and `wait` returns what it returned.
 #pragma once
 
-#include "program.h"
+#include "format.h"
 #include "schema.h"
 
 namespace torchscript {
@@ -18,7 +18,6 @@ class Interpreter {
   // `keywords` name the last arguments, as in a call.
   static Value call(const Function& function, Arguments arguments, const std::vector<std::string>& keywords = {},
                     int depth = 0) {
-    check(depth < 100, function.name, ": functions call one another without end");
     Interpreter frame(function, depth);
     frame.bind(function, std::move(arguments), keywords);
     frame.run(function.body);
@@ -58,6 +57,7 @@ class Interpreter {
   }
 
   bool run(const Statement& s) {
+    const Nesting nesting(*this);
     switch (s.kind) {
       case Statement::pass:
       case Statement::closure: return false;
@@ -129,6 +129,7 @@ class Interpreter {
   }
 
   Value evaluate(const Expr& e) {
+    const Nesting nesting(*this);
     switch (e.kind) {
       case Expr::constant: return e.value;
       case Expr::name: return slots_[e.slot];
@@ -162,12 +163,12 @@ class Interpreter {
         if (e.family == nullptr)
           fail("operator ", e.text, " is not known to this runtime (", function_.name, ", line ", e.line, ")");
         const Arguments arguments = evaluate_all(e, 1);
-        check(e.changed_since == 0 || !(arguments[0].isTensor() || e.text == "aten::full"), e.text,
+        check(e.changed_since == 0 || arguments.empty() || !(arguments[0].isTensor() || e.text == "aten::full"), e.text,
               " means something else since version ", e.changed_since,
               " of the format, and this archive is older; saving it again with a newer PyTorch helps");
         return e.family->call(arguments, e.keywords);
       }
-      case Expr::function: return call(*e.called, evaluate_all(e, 1), e.keywords, depth_ + 1);
+      case Expr::function: return call(*e.called, evaluate_all(e, 1), e.keywords, depth_);
       case Expr::fork: {
         run(e.closure->body);
         return std::move(result_);
@@ -206,7 +207,7 @@ class Interpreter {
     const ClassType& type = *object.toObject()->type;
     const Function* method = type.find_method(name);
     check(method != nullptr, type.name, " has no method ", name);
-    return call(*method, std::move(arguments), keywords, depth_ + 1);
+    return call(*method, std::move(arguments), keywords, depth_);
   }
 
   static Value read_attribute(const Value& object, const std::string& name) {
@@ -237,7 +238,7 @@ class Interpreter {
   static Value element(const Value& from, const Value& index) {
     if (from.isDict()) {
       const Value* found = from.toDict().find(index);
-      check(found != nullptr, "KeyError: ", index.isString() ? index.toString() : std::to_string(index.toInt()));
+      if (found == nullptr) fail("KeyError: ", to_string(index));
       return *found;
     }
     if (from.isString()) {
@@ -262,6 +263,18 @@ class Interpreter {
     const std::int64_t a = place(start, 0), b = std::max(a, place(stop, n));
     return Value::tuple({items.begin() + a, items.begin() + b});
   }
+
+  // Calls, statements and expressions in one another use up the stack, however they are mixed.
+  struct Nesting {
+    int& depth;
+    explicit Nesting(Interpreter& frame) : depth(frame.depth_) {
+      check(depth < 1000, frame.function_.name, ": the program is nested too deeply, or functions call one another without end");
+      ++depth;
+    }
+    ~Nesting() { --depth; }
+    Nesting(const Nesting&) = delete;
+    Nesting& operator=(const Nesting&) = delete;
+  };
 
   const Function& function_;
   int depth_;

@@ -67,7 +67,16 @@ inline Tensor linear(const Tensor& x, const Tensor& weight, const Value& bias) {
 
 // beta * self + alpha * (a @ b)
 inline Tensor add_product(const Tensor& self, const Tensor& product, const Value& beta, const Value& alpha) {
-  return add(equal(beta, 1) ? self : mul(self, beta), equal(alpha, 1) ? product : mul(product, alpha));
+  // what a factor of 0 leaves out may be NaN
+  const Tensor scaled = equal(alpha, 0)   ? full(product.sizes(), 0, product.dtype())
+                        : equal(alpha, 1) ? product
+                                          : mul(product, alpha);
+  const Tensor kept = equal(beta, 0) ? full(self.sizes(), 0, self.dtype()) : equal(beta, 1) ? self : mul(self, beta);
+  check(is_floating(product.dtype()) || !(is_floating(scaled.dtype()) || is_floating(kept.dtype())) ||
+            (alpha.toDouble() == double(cast<std::int64_t>(alpha.toDouble())) &&
+             beta.toDouble() == double(cast<std::int64_t>(beta.toDouble()))),
+        "For integral input tensors, alpha and beta must not be floating point numbers.");
+  return to_dtype(add(kept, scaled), product.dtype());
 }
 
 }  // namespace torchscript

@@ -139,8 +139,17 @@ void map2(const Tensor& out, const Tensor& a, const Tensor& b, F f) {
           });
 }
 
+// An expanded tensor has several elements in one place: which of them would a write to it leave there?
+inline void check_no_overlap(const Tensor& out) {
+  for (std::size_t d = 0; d < out.sizes().size(); ++d)
+    check(out.sizes()[d] < 2 || out.strides()[d] != 0,
+          "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+          "Please clone() the tensor before performing the operation.");
+}
+
 // Write the elements of `source`, converted and stretched as needed.
 inline void copy_(const Tensor& out, const Tensor& source) {
+  check_no_overlap(out);
   visit(out.dtype(), [&](auto to) {
     visit(source.dtype(), [&](auto from) {
       using To = decltype(to);

@@ -27,7 +27,7 @@ class Module {
     check(method != nullptr, "Method '", name, "' is not defined.");
     Arguments arguments = {Value(object_)};
     arguments.insert(arguments.end(), inputs.begin(), inputs.end());
-    return Interpreter::call(*method, std::move(arguments));
+    return guarded(name, [&] { return Interpreter::call(*method, std::move(arguments)); });
   }
 
   Value attr(const std::string& name) const {
@@ -60,9 +60,13 @@ inline std::int64_t archive_version(const Archive& archive) {
 
 // "code/__torch__/torch/nn/functional.py" holds the names of "__torch__.torch.nn.functional".
 inline void parse_code(const Archive& archive, Program& program) {
+  std::uint64_t left = (1 << 18) + archive.size() / 64;  // trees are much larger than their text
   for (const auto& [record, where] : archive.records()) {
     if (record.compare(0, 5, "code/") != 0 || record.size() < 8 || record.compare(record.size() - 3, 3, ".py") != 0)
       continue;
+    check(where.size <= left, archive.name(), ": record ", record,
+          ": more text to be parsed than the archive of a network has, in a file of ", archive.size(), " bytes");
+    left -= where.size;
     std::string name = record.substr(5, record.size() - 8);
     std::replace(name.begin(), name.end(), '/', '.');
     const std::string text = archive.text(record);
@@ -94,6 +98,8 @@ inline Module load(const Archive& archive) {
   return {program, root.toObject()};
 }
 
-inline Module load(const std::string& path) { return load(Archive::open(path)); }
+inline Module load(const std::string& path) {
+  return guarded(path, [&] { return load(Archive::open(path)); });
+}
 
 }  // namespace torchscript

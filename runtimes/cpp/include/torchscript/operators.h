@@ -7,7 +7,7 @@
 // autograd.
 #pragma once
 
-#include <unordered_map>
+#include <map>
 
 #include "schema.h"
 
@@ -42,9 +42,9 @@
 namespace torchscript {
 
 // Made once, when the first model is loaded; afterwards only read.
-inline const OperatorFamily* find_operator(const std::string& name) {
+inline const std::map<std::string, OperatorFamily>& all_operators() {
   static const auto families = [] {
-    std::unordered_map<std::string, OperatorFamily> found;
+    std::map<std::string, OperatorFamily> found;
     for (const auto& table : {TORCHSCRIPT_FAMILIES}) {
       for (auto& definition : table()) {
         Schema schema(definition.schema);
@@ -56,8 +56,12 @@ inline const OperatorFamily* find_operator(const std::string& name) {
     }
     return found;
   }();
-  const auto found = families.find(name);
-  return found == families.end() ? nullptr : &found->second;
+  return families;
+}
+
+inline const OperatorFamily* find_operator(const std::string& name) {
+  const auto found = all_operators().find(name);
+  return found == all_operators().end() ? nullptr : &found->second;
 }
 
 }  // namespace torchscript

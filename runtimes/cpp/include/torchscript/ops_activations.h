@@ -24,7 +24,9 @@ T elu(T x, double alpha, double scale, double input_scale) {
 
 inline Tensor hardtanh(const Tensor& x, const Value& low, const Value& high) {
   return pointwise(x, Rule::same, [l = low.toDouble(), h = high.toDouble()](auto v) {
-    return v < decltype(v)(l) ? decltype(v)(l) : v > decltype(v)(h) ? decltype(v)(h) : v;
+    const auto from = cast<decltype(v)>(l), to = cast<decltype(v)>(h);
+    const auto at_least = v < from ? from : v;
+    return at_least > to ? to : at_least;
   });
 }
 
@@ -42,13 +44,12 @@ inline Tensor gelu(const Tensor& x, const std::string& approximate) {
   });
 }
 
-inline std::vector<Definition> activations() {
+inline std::vector<Definition> floating_activations() {
   std::vector<Definition> t;
   unary(t, "silu", Rule::floating, [](auto x) { return x / (1 + std::exp(-x)); });
   unary(t, "mish", Rule::floating, [](auto x) { return x * std::tanh(softplus(x)); });
   unary(t, "log_sigmoid", Rule::floating,
         [](auto x) { return std::min(x, decltype(x)(0)) - std::log1p(std::exp(x > 0 ? -x : x)); });
-  unary(t, "relu6", Rule::same, [](auto x) { return x < 0 ? decltype(x)(0) : x > 6 ? decltype(x)(6) : x; });
   unary(t, "hardsigmoid", Rule::floating,
         [](auto x) { return std::min(std::max(x + 3, decltype(x)(0)), decltype(x)(6)) / 6; });
   unary(t, "hardswish", Rule::floating,
@@ -61,18 +62,13 @@ inline std::vector<Definition> activations() {
         [p = a[1].toDouble(), q = a[2].toDouble(), r = a[3].toDouble()](auto x) { return elu(x, p, q, r); });
   });
   both(t, "celu", "(Tensor self, Scalar alpha=1.)", [](Arguments& a) -> Value {
+    check(a[1].toDouble() != 0, "ZeroDivisionError: alpha cannot be 0 for CELU");
     return pointwise(a[0].toTensor(), Rule::floating, [p = a[1].toDouble()](auto x) { return elu(x, p, 1.0, 1 / p); });
   });
   both(t, "leaky_relu", "(Tensor self, Scalar negative_slope=0.01)", [](Arguments& a) -> Value {
     return pointwise(a[0].toTensor(), Rule::floating,
                      [p = a[1].toDouble()](auto x) { return x > 0 ? x : decltype(x)(x * decltype(x)(p)); });
   });
-  both(t, "threshold", "(Tensor self, Scalar threshold, Scalar value)", [](Arguments& a) -> Value {
-    return pointwise(a[0].toTensor(), Rule::same,
-                     [p = a[1].toDouble(), q = a[2].toDouble()](auto x) { return x > p ? x : decltype(x)(q); });
-  });
-  both(t, "hardtanh", "(Tensor self, Scalar min_val=-1, Scalar max_val=1)",
-       [](Arguments& a) -> Value { return hardtanh(a[0].toTensor(), a[1], a[2]); });
   both(t, "gelu", "(Tensor self, *, str approximate=\"none\")",
        [](Arguments& a) -> Value { return gelu(a[0].toTensor(), a[1].toString()); });
   t.push_back({"softplus(Tensor self, Scalar beta=1, Scalar threshold=20)", [](Arguments& a) -> Value {
@@ -82,6 +78,23 @@ inline std::vector<Definition> activations() {
                                     return x * beta > limit ? x : T(std::log1p(std::exp(T(x * beta))) / T(beta));
                                   });
                }});
+  return t;
+}
+
+inline std::vector<Definition> activations() {
+  std::vector<Definition> t = floating_activations();
+  for (Definition& definition : t)
+    definition.kernel = [name = Schema(definition.schema).name(), kernel = definition.kernel](Arguments& a) -> Value {
+      check_floating(a[0].toTensor().dtype(), name);
+      return kernel(a);
+    };
+  unary(t, "relu6", Rule::same, [](auto x) { return x < 0 ? decltype(x)(0) : x > 6 ? decltype(x)(6) : x; });
+  both(t, "threshold", "(Tensor self, Scalar threshold, Scalar value)", [](Arguments& a) -> Value {
+    return pointwise(a[0].toTensor(), Rule::same,
+                     [p = a[1].toDouble(), q = a[2].toDouble()](auto x) { return x > p ? x : cast<decltype(x)>(q); });
+  });
+  both(t, "hardtanh", "(Tensor self, Scalar min_val=-1, Scalar max_val=1)",
+       [](Arguments& a) -> Value { return hardtanh(a[0].toTensor(), a[1], a[2]); });
   return t;
 }
 

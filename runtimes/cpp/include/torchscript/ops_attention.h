@@ -114,12 +114,13 @@ inline std::vector<Definition> attention_operators() {
       {"tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other)",
        [](Arguments& a) -> Value {
          std::string x, y, out;
+         check(a[0].toTensor().dim() <= 26 && a[1].toTensor().dim() <= 26, "tensordot of more dimensions than letters");
          for (std::int64_t d = 0; d < a[0].toTensor().dim(); ++d) x += char('a' + d);
          for (std::int64_t d = 0; d < a[1].toTensor().dim(); ++d) y += char('A' + d);
          const Sizes p = a[2].toIntVector(), q = a[3].toIntVector();
          check(p.size() == q.size(), "both dimension lists should have same length");
          for (std::size_t i = 0; i < p.size(); ++i)
-           y[std::size_t(a[1].toTensor().wrap(q[i]))] = x[std::size_t(a[0].toTensor().wrap(p[i]))];
+           y.at(std::size_t(a[1].toTensor().wrap(q[i]))) = x.at(std::size_t(a[0].toTensor().wrap(p[i])));
          for (const char c : x + y)
            if ((x + y).find(c) == (x + y).rfind(c)) out += c;
          return einsum(x + "," + y + "->" + out, {a[0].toTensor(), a[1].toTensor()});

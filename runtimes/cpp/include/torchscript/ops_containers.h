@@ -16,13 +16,17 @@ inline std::size_t place(const Value& list, const Value& index, const char* what
   return std::size_t(i);
 }
 
-inline bool less(const Value& a, const Value& b) {
+inline bool less_in(const Value& a, const Value& b, int depth) {
+  check_depth(depth);
   if (a.isString() && b.isString()) return a.toString() < b.toString();
   if (a.isTuple() && b.isTuple())
     return std::lexicographical_compare(a.toTupleElements().begin(), a.toTupleElements().end(),
-                                        b.toTupleElements().begin(), b.toTupleElements().end(), less);
+                                        b.toTupleElements().begin(), b.toTupleElements().end(),
+                                        [depth](const Value& p, const Value& q) { return less_in(p, q, depth + 1); });
   return a.isInt() && b.isInt() ? a.toInt() < b.toInt() : a.toDouble() < b.toDouble();
 }
+
+inline bool less(const Value& a, const Value& b) { return less_in(a, b, 0); }
 
 inline void sort_items(std::vector<Value>& items, bool reverse) {
   std::stable_sort(items.begin(), items.end(),
@@ -41,18 +45,8 @@ Definition extreme(const char* name, F better) {
 }
 
 inline Value slice_of_list(const std::vector<Value>& items, const Value& from, const Value& to, std::int64_t step) {
-  const auto n = std::int64_t(items.size());
-  check(step != 0, "slice step cannot be zero");
   std::vector<Value> taken;
-  if (step > 0) {
-    const auto [start, stop] = slice_range(n, from, to);
-    for (std::int64_t i = start; i < stop; i += step) taken.push_back(items[std::size_t(i)]);
-  } else {
-    const auto place = [n](const Value& v, std::int64_t otherwise) {
-      return v.isNone() ? otherwise : std::clamp<std::int64_t>(v.toInt() < 0 ? v.toInt() + n : v.toInt(), -1, n - 1);
-    };
-    for (std::int64_t i = place(from, n - 1); i > place(to, -1); i += step) taken.push_back(items[std::size_t(i)]);
-  }
+  for (const std::size_t i : slice_places(std::int64_t(items.size()), from, to, step)) taken.push_back(items[i]);
   return Value::list(taken);
 }
 
@@ -122,7 +116,9 @@ inline std::vector<Definition> list_operators() {
       {"mul(list l, int n)",
        [](Arguments& a) -> Value {
          std::vector<Value> items;
-         for (std::int64_t i = 0; i < a[1].toInt(); ++i)
+         const auto n = std::int64_t(a[0].toList().size());
+         if (n > 0) room_for(std::max<std::int64_t>(a[1].toInt(), 0), n * std::int64_t(sizeof(Value)));
+         for (std::int64_t i = 0; n > 0 && i < a[1].toInt(); ++i)
            items.insert(items.end(), a[0].toList().begin(), a[0].toList().end());
          return Value::list(items);
        }},
@@ -164,7 +160,7 @@ inline std::vector<Definition> list_operators() {
       {"sum(int[] self)",
        [](Arguments& a) -> Value {
          std::int64_t total = 0;
-         for (const Value& v : a[0].toList()) total += v.toInt();
+         for (const Value& v : a[0].toList()) total = plus(total, v.toInt());
          return total;
        }},
       {"sum(float[] self)",
@@ -186,9 +182,9 @@ inline std::vector<Definition> list_operators() {
       {"prim::range(int start, int stop, int step=1)",
        [](Arguments& a) -> Value {
          std::vector<Value> items;
-         check(a[2].toInt() != 0, "range() arg 3 must not be zero");
-         for (std::int64_t i = a[0].toInt(); a[2].toInt() > 0 ? i < a[1].toInt() : i > a[1].toInt(); i += a[2].toInt())
-           items.emplace_back(i);
+         const std::int64_t n = range_length(a[0].toInt(), a[1].toInt(), a[2].toInt());
+         room_for(n, sizeof(Value));
+         for (std::int64_t i = 0; i < n; ++i) items.emplace_back(plus(a[0].toInt(), times(i, a[2].toInt())));
          return Value::list(items);
        }},
       {"wait(any self)", [](Arguments& a) -> Value { return a[0]; }},
@@ -234,9 +230,9 @@ inline std::vector<Definition> dict_operators() {
       {"popitem(Dict self)",
        [](Arguments& a) -> Value {
          check(!a[0].toDict().entries.empty(), "popitem(): dictionary is empty");
-         const auto last = a[0].toDict().entries.back();
-         a[0].toDict().erase(last.first);
-         return Value::tuple({last.first, last.second});
+         const auto first = a[0].toDict().entries.front();
+         a[0].toDict().erase(first.first);
+         return Value::tuple({first.first, first.second});
        }},
       {"keys(Dict self)",
        [](Arguments& a) -> Value {

@@ -20,20 +20,20 @@ struct ConvolutionOptions {
 inline Tensor convolution(const Tensor& input, const Tensor& weight, const Value& bias, ConvolutionOptions o) {
   const std::int64_t spatial = weight.dim() - 2;
   check(spatial == 1 || spatial == 2, "convolutions over ", spatial, " dimensions are not known to this runtime");
+  check(is_floating(input.dtype()), "a convolution of ", name_of(input.dtype()), " tensors is not known to this runtime");
   if (input.dim() == spatial + 1) return squeeze(convolution(unsqueeze(input, 0), weight, bias, o), 0);
-  for (Sizes* option : {&o.stride, &o.padding, &o.dilation, &o.output_padding})
-    if (std::int64_t(option->size()) == 1 && spatial == 2) option->push_back(option->front());
+  for (Sizes* option : {&o.stride, &o.padding, &o.dilation, &o.output_padding}) {
+    if (option->size() == 1 && spatial == 2) option->push_back(option->front());
+    check(std::int64_t(option->size()) == spatial, "expected a single integer value or a list of ", spatial,
+          " values to match the convolution dimensions, but got ", to_string(*option));
+  }
   if (spatial == 1) {
     for (auto [option, neutral] :
          {std::pair<Sizes*, int>{&o.stride, 1}, {&o.padding, 0}, {&o.dilation, 1}, {&o.output_padding, 0}})
       option->insert(option->begin(), neutral);
-    check(o.stride.size() == 2 && o.padding.size() == 2, "conv1d takes one number for stride and padding");
   }
-  for (const Sizes* option : {&o.stride, &o.padding, &o.dilation})
-    check(option->size() == 2, "a convolution needs one number per dimension");
   const Tensor x = spatial == 1 ? unsqueeze(input, 2) : input, w = spatial == 1 ? unsqueeze(weight, 2) : weight;
   const Window window{{}, o.stride, o.padding, o.dilation};
-  if (o.output_padding.size() != 2) o.output_padding = {0, 0};
   const Tensor out = o.transposed ? conv_transpose2d(x, w, bias, window, o.output_padding, o.groups)
                                   : conv2d(x, w, bias, window, o.groups);
   return spatial == 1 ? squeeze(out, 2) : out;
@@ -43,7 +43,12 @@ inline Tensor convolution(const Tensor& input, const Tensor& weight, const Value
 inline Tensor convolution_padded(const Tensor& input, const Tensor& weight, const Value& bias, ConvolutionOptions o,
                                  const std::string& padding) {
   check(padding == "same" || padding == "valid", "Invalid padding string: '", padding, "'");
+  check(weight.dim() > 2 && input.dim() >= weight.dim() - 1, "expected an input with the dimensions of the weight ",
+        to_string(weight.sizes()), " or one less, but got ", to_string(input.sizes()));
   const auto spatial = std::size_t(weight.dim() - 2);
+  for (const Sizes* option : {&o.stride, &o.dilation})
+    check(option->size() == 1 || option->size() == spatial, "expected a single integer value or a list of ", spatial,
+          " values to match the convolution dimensions, but got ", to_string(*option));
   o.padding.assign(spatial, 0);
   Tensor x = input;
   for (std::size_t d = 0; d < spatial && padding == "same"; ++d) {
@@ -67,13 +72,13 @@ inline std::vector<Definition> convolutions() {
                  [](Arguments& a) -> Value {
                    return convolution(
                        a[0].toTensor(), a[1].toTensor(), a[2],
-                       {a[3].toIntVector(), a[4].toIntVector(), a[5].toIntVector(), {0}, false, a[6].toInt()});
+                       {a[3].toInt32Vector(), a[4].toInt32Vector(), a[5].toInt32Vector(), {0}, false, a[6].toInt()});
                  }});
     t.push_back({std::string(name) + "(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=[1], str "
                                      "padding=\"valid\", int[] dilation=[1], int groups=1)",
                  [](Arguments& a) -> Value {
                    return convolution_padded(a[0].toTensor(), a[1].toTensor(), a[2],
-                                             {a[3].toIntVector(), {}, a[5].toIntVector(), {0}, false, a[6].toInt()},
+                                             {a[3].toInt32Vector(), {}, a[5].toInt32Vector(), {0}, false, a[6].toInt()},
                                              a[4].toString());
                  }});
   }
@@ -82,7 +87,7 @@ inline std::vector<Definition> convolutions() {
                                      "padding=[0], int[] output_padding=[0], int groups=1, int[] dilation=[1])",
                  [](Arguments& a) -> Value {
                    return convolution(a[0].toTensor(), a[1].toTensor(), a[2],
-                                      {a[3].toIntVector(), a[4].toIntVector(), a[7].toIntVector(), a[5].toIntVector(),
+                                      {a[3].toInt32Vector(), a[4].toInt32Vector(), a[7].toInt32Vector(), a[5].toInt32Vector(),
                                        true, a[6].toInt()});
                  }});
   t.push_back(
@@ -91,7 +96,7 @@ inline std::vector<Definition> convolutions() {
        "allow_tf32=True)",
        [](Arguments& a) -> Value {
          return convolution(a[0].toTensor(), a[1].toTensor(), a[2],
-                            {a[3].toIntVector(), a[4].toIntVector(), a[5].toIntVector(), a[7].toIntVector(),
+                            {a[3].toInt32Vector(), a[4].toInt32Vector(), a[5].toInt32Vector(), a[7].toInt32Vector(),
                              a[6].toBool(), a[8].toInt()});
        }});
   return t;

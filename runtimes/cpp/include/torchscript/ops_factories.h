@@ -30,7 +30,7 @@ inline Tensor arange(const Value& start, const Value& end, const Value& step, co
   const Tensor out = Tensor::empty({n}, whole ? Dtype::int64 : Dtype::float64);
   for (std::int64_t i = 0; i < n; ++i) {
     if (whole)
-      out.data<std::int64_t>()[i] = start.toInt() + i * step.toInt();
+      out.data<std::int64_t>()[i] = plus(start.toInt(), times(i, step.toInt()));
     else
       out.data<double>()[i] = start.toDouble() + double(i) * step.toDouble();
   }
@@ -48,6 +48,7 @@ inline Tensor linspace(double start, double end, std::int64_t n, Dtype dtype) {
 }
 
 inline void collect(const Value& v, std::size_t depth, Sizes& sizes, std::vector<Value>& numbers) {
+  check(depth <= 64, "too many dimensions");
   if (!v.isList()) {
     numbers.push_back(v.isTensor() ? (is_floating(v.toTensor().dtype()) ? Value(v.toDouble()) : Value(v.toInt())) : v);
     return;
@@ -156,7 +157,8 @@ inline std::vector<Definition> factories() {
        [](Arguments& a) -> Value {
          const Tensor& t = a[0].toTensor();
          if (t.dim() == 2) return clone(diagonal(t, a[1].toInt(), 0, 1));
-         const std::int64_t n = t.numel() + std::abs(a[1].toInt());
+         check(t.dim() == 1, "diag(): Supports 1D or 2D tensors. Got ", t.dim(), "D");
+         const std::int64_t d = a[1].toInt(), n = plus(t.numel(), d < 0 ? minus(0, d) : d);
          const Tensor out = full({n, n}, 0, t.dtype());
          copy_(diagonal(out, a[1].toInt(), 0, 1), t);
          return out;
@@ -173,6 +175,8 @@ inline std::vector<Definition> conversions() {
   return {
       {"to(Tensor self, int dtype, bool non_blocking=False, bool copy=False, int? memory_format=None)",
        [](Arguments& a) -> Value { return converted(a[0].toTensor(), a[1], a[3]); }},
+      {"to(Tensor self, bool non_blocking, bool copy=False)",
+       [](Arguments& a) -> Value { return converted(a[0].toTensor(), {}, a[2]); }},
       {"to(Tensor self, Device? device, int? dtype=None, bool non_blocking=False, bool copy=False, int? "
        "memory_format=None)",
        [](Arguments& a) -> Value { return converted(a[0].toTensor(), a[2], a[4]); }},

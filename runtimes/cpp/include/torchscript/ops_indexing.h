@@ -32,6 +32,22 @@ inline std::int64_t index_in(std::int64_t i, std::int64_t n) {
   return i < 0 ? i + n : i;
 }
 
+// For the operators that do not count from the end.
+inline Tensor not_negative(const Tensor& index) {
+  const Tensor numbers = contiguous(to_dtype(index, Dtype::int64));
+  for (std::int64_t i = 0; i < numbers.numel(); ++i)
+    check(numbers.data<std::int64_t>()[i] >= 0, "index out of range in self: ", numbers.data<std::int64_t>()[i]);
+  return index;
+}
+
+template <class T>
+T sum_of(T a, T b) {
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(plus(std::int64_t(a), std::int64_t(b)));
+  else
+    return T(a + b);
+}
+
 // Where the elements of x[indices] lie: offsets from the first element, with the sizes of the result.
 struct Places {
   Sizes sizes;
@@ -75,7 +91,7 @@ inline Places places_of(const Tensor& t, const std::vector<Value>& given) {
   }
 
   const std::int64_t n = product(places.sizes);
-  places.offsets.assign(std::size_t(n), 0);
+  places.offsets.assign(room_for(n, sizeof(std::int64_t)), 0);
   const auto add_along = [&](const Tensor& numbers) {  // stretched over the whole result
     const Tensor all = contiguous(expand(numbers, places.sizes));
     for (std::int64_t i = 0; i < n; ++i) places.offsets[std::size_t(i)] += all.data<std::int64_t>()[i];
@@ -114,6 +130,7 @@ inline Tensor index(const Tensor& t, const std::vector<Value>& indices) {
 }
 
 inline void index_put_(const Tensor& t, const std::vector<Value>& indices, const Tensor& values, bool accumulate) {
+  check_no_overlap(t);
   const Places places = places_of(t, indices);
   const Tensor source =
       contiguous(expand(to_dtype(may_overlap(t, values) ? clone(values) : values, t.dtype()), places.sizes));
@@ -123,7 +140,7 @@ inline void index_put_(const Tensor& t, const std::vector<Value>& indices, const
     const T* from = source.data<T>();
     for (std::size_t i = 0; i < places.offsets.size(); ++i) {
       T& element = to[places.offsets[i]];
-      element = accumulate ? T(element + from[i]) : from[i];
+      element = accumulate ? sum_of(element, from[i]) : from[i];
     }
   });
 }
@@ -132,7 +149,7 @@ inline void index_put_(const Tensor& t, const std::vector<Value>& indices, const
 template <class F>
 void each_along(const Tensor& t, std::int64_t d, const Tensor& index, F f) {
   check(t.dim() == index.dim(), "Index tensor must have the same number of dimensions as input tensor");
-  const Tensor numbers = contiguous(to_dtype(index, Dtype::int64));
+  const Tensor numbers = contiguous(to_dtype(not_negative(index), Dtype::int64));
   const auto at = std::size_t(t.wrap(d));
   for (std::size_t i = 0; i < t.sizes().size(); ++i)
     check(i == at || index.sizes()[i] <= t.sizes()[i], "Size does not match at dimension ", i, " expected index ",
@@ -164,6 +181,7 @@ inline Tensor gather(const Tensor& t, std::int64_t d, const Tensor& index) {
 inline Tensor scatter(const Tensor& self, std::int64_t d, const Tensor& index, const Value& source, bool accumulate) {
   const Tensor out = clone(self),
                from = expand(operand(source, self.dtype()), source.isTensor() ? sizes_of(source) : index.sizes());
+  check(from.dim() == index.dim(), "Index tensor must have the same number of dimensions as src tensor");
   visit(self.dtype(), [&](auto e) {
     using T = decltype(e);
     each_along(out, d, index, [&](std::int64_t offset, std::int64_t, const Sizes& place) {
@@ -173,7 +191,7 @@ inline Tensor scatter(const Tensor& self, std::int64_t d, const Tensor& index, c
         at += place[k] * from.strides()[k];
       }
       T& element = out.data<T>()[offset];
-      element = accumulate ? T(element + from.data<T>()[at]) : from.data<T>()[at];
+      element = accumulate ? sum_of(element, from.data<T>()[at]) : from.data<T>()[at];
     });
   });
   return out;
@@ -189,10 +207,12 @@ inline Tensor index_select(const Tensor& t, std::int64_t d, const Tensor& index)
 }
 
 inline Tensor one_hot(const Tensor& t, std::int64_t classes) {
-  if (classes < 0)
-    classes = t.numel() == 0                             ? 0
-              : extreme(t, {}, false, true).numel() == 1 ? item<std::int64_t>(extreme(t, {}, false, true)) + 1
-                                                         : 0;
+  if (classes == -1) classes = t.numel() == 0 ? 0 : plus(item<std::int64_t>(extreme(t, {}, false, true)), 1);
+  for (const bool largest : {true, false}) {
+    if (t.numel() == 0) break;
+    const auto value = item<std::int64_t>(extreme(t, {}, false, largest));
+    check(value >= 0 && value < classes, "Class values must be non-negative and smaller than num_classes.");
+  }
   Sizes sizes = t.sizes();
   sizes.push_back(classes);
   return scatter(full(sizes, 0, Dtype::int64), -1, unsqueeze(t, -1), 1, false);
@@ -229,7 +249,7 @@ inline std::vector<Definition> indexing_operators() {
       {"one_hot(Tensor self, int num_classes=-1)",
        [](Arguments& a) -> Value { return one_hot(a[0].toTensor(), a[1].toInt()); }},
       {"embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False)",
-       [](Arguments& a) -> Value { return index(a[0].toTensor(), {a[1]}); }},
+       [](Arguments& a) -> Value { return index(a[0].toTensor(), {not_negative(a[1].toTensor())}); }},
   };
   both(t, "scatter", "(Tensor self, int dim, Tensor index, Operand src)",
        [](Arguments& a) -> Value { return scatter(a[0].toTensor(), a[1].toInt(), a[2].toTensor(), a[3], false); });

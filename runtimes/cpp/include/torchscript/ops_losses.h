@@ -12,6 +12,7 @@ namespace torchscript {
 
 // reduction: 0 none, 1 mean, 2 sum
 inline Tensor reduced(const Tensor& losses, std::int64_t reduction) {
+  check(reduction >= 0 && reduction <= 2, reduction, " is not a valid value for reduction");
   return reduction == 0 ? losses : reduction == 1 ? mean(losses) : sum(losses);
 }
 
@@ -20,7 +21,7 @@ Definition pairwise_loss(const std::string& signature, F f) {
   return {signature, [=](Arguments& a) -> Value {
             const double parameter = a.size() > 3 ? a[3].toDouble() : 0;
             return reduced(pointwise(a[0], a[1], Rule::same,
-                                     [=](auto x, auto y) { return decltype(x)(f(double(x), double(y), parameter)); }),
+                                     [=](auto x, auto y) { return cast<decltype(x)>(f(double(x), double(y), parameter)); }),
                            a[2].toInt());
           }};
 }
@@ -28,7 +29,14 @@ Definition pairwise_loss(const std::string& signature, F f) {
 // Classes along dimension 1 (or 0 without a batch): minus the log probability of the right one.
 inline Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target, const Value& weight,
                        std::int64_t reduction, std::int64_t ignore) {
+  check(reduction >= 0 && reduction <= 2, reduction, " is not a valid value for reduction");
   const std::int64_t d = log_probabilities.dim() == 1 ? 0 : 1;
+  Sizes expected = log_probabilities.sizes();
+  if (!expected.empty()) expected.erase(expected.begin() + std::min<std::int64_t>(d, std::int64_t(expected.size()) - 1));
+  check(log_probabilities.dim() > 0 && target.sizes() == expected, "Expected a target of size ", to_string(expected),
+        " for an input of size ", to_string(log_probabilities.sizes()), ", got ", to_string(target.sizes()));
+  check(weight.isNone() || weight.toTensor().sizes() == Sizes{log_probabilities.size(d)},
+        "weight tensor should be defined either for all ", log_probabilities.size(d), " classes or no classes");
   const Tensor counted = pointwise(target, ignore, Rule::truth, [](auto x, auto y) { return x != y; });
   const Tensor safe = where(counted, target, 0);
   const Dtype dtype = log_probabilities.dtype();
@@ -73,7 +81,7 @@ inline std::vector<Definition> losses() {
        [](Arguments& a) -> Value {
          const Tensor each = pointwise(a[0], a[1], Rule::same, [](auto x, auto y) {
            using T = decltype(x);
-           return T(-(double(y) * std::max(std::log(double(x)), -100.0) +
+           return cast<T>(-(double(y) * std::max(std::log(double(x)), -100.0) +
                       (1 - double(y)) * std::max(std::log1p(-double(x)), -100.0)));
          });
          return reduced(a[2].isNone() ? each : mul(each, a[2]), a[3].toInt());
@@ -83,7 +91,8 @@ inline std::vector<Definition> losses() {
        [](Arguments& a) -> Value {
          check(a[3].isNone(), "binary_cross_entropy_with_logits with pos_weight is not known to this runtime");
          const Tensor each = pointwise(a[0], a[1], Rule::same, [](auto x, auto y) {
-           return (1 - y) * x + std::log1p(decltype(x)(std::exp(-std::fabs(double(x))))) + std::max(-x, decltype(x)(0));
+           const double z = double(x), truth = double(y);
+           return cast<decltype(x)>((1 - truth) * z + std::log1p(std::exp(-std::fabs(z))) + std::max(-z, 0.0));
          });
          return reduced(a[2].isNone() ? each : mul(each, a[2]), a[4].toInt());
        }},
@@ -93,7 +102,7 @@ inline std::vector<Definition> losses() {
          return reduced(pointwise(a[0], a[1], Rule::same,
                                   [=](auto x, auto y) {
                                     const double p = double(y);
-                                    return decltype(x)(log_target ? std::exp(p) * (p - double(x))
+                                    return cast<decltype(x)>(log_target ? std::exp(p) * (p - double(x))
                                                                   : (p == 0 ? 0 : p * std::log(p)) - p * double(x));
                                   }),
                         a[2].toInt());

@@ -11,6 +11,7 @@
 namespace torchscript {
 
 inline Tensor softmax(const Tensor& t, std::int64_t d, const Value& dtype, bool logarithm) {
+  check_floating(dtype_or(dtype, t.dtype()), logarithm ? "log_softmax" : "softmax");
   return map_rows<void>(to_dtype(t, dtype_or(dtype, t.dtype())), d, [=](auto* row, std::int64_t n, auto* to) {
     using T = std::decay_t<decltype(*to)>;
     const double top = n > 0 ? double(*std::max_element(row, row + n)) : 0;
@@ -34,17 +35,27 @@ inline Tensor scale_and_shift(Tensor t, const Value& weight, const Value& bias) 
   return bias.isNone() ? t : add(t, bias);
 }
 
-inline Tensor layer_norm(const Tensor& t, const Sizes& normalized, const Value& weight, const Value& bias, double eps) {
+inline void check_normalized(const Tensor& t, const Sizes& normalized, const Value& weight, const Value& bias) {
+  check_floating(t.dtype(), "norm");
+  check(!normalized.empty(), "Expected normalized_shape to be at least 1-dimensional");
   check(t.dim() >= std::int64_t(normalized.size()) &&
             std::equal(normalized.rbegin(), normalized.rend(), t.sizes().rbegin()),
         "Given normalized_shape=", to_string(normalized),
         ", expected input with shape ending in it, but got input of size ", to_string(t.sizes()));
+  for (const Value* parameter : {&weight, &bias})
+    check(parameter->isNone() || parameter->toTensor().sizes() == normalized,
+          "Expected weight and bias to be of the shape ", to_string(normalized));
+}
+
+inline Tensor layer_norm(const Tensor& t, const Sizes& normalized, const Value& weight, const Value& bias, double eps) {
+  check_normalized(t, normalized, weight, bias);
   const Tensor rows = map_rows<void>(reshape(t, {-1, product(normalized)}), 1,
                                      [=](auto* row, std::int64_t n, auto* to) { normalize_row(row, n, to, eps); });
   return scale_and_shift(reshape(rows, t.sizes()), weight, bias);
 }
 
 inline Tensor rms_norm(const Tensor& t, const Sizes& normalized, const Value& weight, const Value& eps) {
+  check_normalized(t, normalized, weight, {});
   const double epsilon = !eps.isNone()                 ? eps.toDouble()
                          : t.dtype() == Dtype::float64 ? std::numeric_limits<double>::epsilon()
                                                        : double(std::numeric_limits<float>::epsilon());
@@ -59,25 +70,30 @@ inline Tensor rms_norm(const Tensor& t, const Sizes& normalized, const Value& we
 }
 
 // A vector with one number per channel, shaped so that it stretches over [N, C, ...].
-inline Value per_channel(const Value& v, std::int64_t dim) {
+inline Value per_channel(const Value& v, const Tensor& t) {
   if (v.isNone()) return v;
-  Sizes sizes(std::size_t(dim - 1), 1);
-  sizes[0] = -1;
+  check(v.toTensor().sizes() == Sizes{t.size(1)}, "a normalization of ", t.size(1), " channels needs as many numbers, not ",
+        to_string(v.toTensor().sizes()));
+  Sizes sizes(std::size_t(t.dim() - 1), 1);
+  sizes[0] = t.size(1);
   return reshape(v.toTensor(), sizes);
 }
 
 inline Tensor group_norm(const Tensor& t, std::int64_t groups, const Value& weight, const Value& bias, double eps) {
+  check_floating(t.dtype(), "norm");
   check(t.dim() >= 2 && groups > 0 && t.size(1) % groups == 0,
         "Expected number of channels in input to be divisible by num_groups");
   const Tensor rows = map_rows<void>(reshape(t, {t.size(0) * groups, -1}), 1,
                                      [=](auto* row, std::int64_t n, auto* to) { normalize_row(row, n, to, eps); });
-  return scale_and_shift(reshape(rows, t.sizes()), per_channel(weight, t.dim()), per_channel(bias, t.dim()));
+  return scale_and_shift(reshape(rows, t.sizes()), per_channel(weight, t), per_channel(bias, t));
 }
 
 // In training the statistics come from the batch, and the running ones move towards them.
 inline Tensor batch_norm(const Tensor& t, const Value& weight, const Value& bias, const Value& running_mean,
                          const Value& running_var, bool training, double momentum, double eps) {
+  check_floating(t.dtype(), "batch_norm");
   check(t.dim() >= 2, "batch_norm expects an input with at least 2 dimensions");
+  for (const Value* numbers : {&weight, &bias, &running_mean, &running_var}) per_channel(*numbers, t);
   Tensor average, spread;
   if (training) {
     Sizes dims = {0};
@@ -98,7 +114,7 @@ inline Tensor batch_norm(const Tensor& t, const Value& weight, const Value& bias
   Tensor scale = pointwise(spread, Rule::same, [=](auto v) { return decltype(v)(1 / std::sqrt(double(v) + eps)); });
   if (!weight.isNone()) scale = mul(scale, weight);
   Tensor shift = sub(bias.isNone() ? full({}, 0, spread.dtype()) : bias.toTensor(), mul(average, scale));
-  return add(mul(t, per_channel(scale, t.dim())), per_channel(shift, t.dim()));
+  return add(mul(t, per_channel(scale, t)), per_channel(shift, t));
 }
 
 inline std::vector<Definition> normalizations() {

@@ -8,22 +8,12 @@
 // numbers.
 #pragma once
 
+#include <cerrno>
+
 #include "schema.h"
 
 namespace torchscript {
 
-inline std::int64_t wrapping(std::uint64_t v) { return static_cast<std::int64_t>(v); }
-inline std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
-  check(b != 0, "ZeroDivisionError: integer division or modulo by zero");
-  if (b == -1) return wrapping(0 - std::uint64_t(a));
-  return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
-}
-inline std::int64_t remainder(std::int64_t a, std::int64_t b) {
-  check(b != 0, "ZeroDivisionError: integer division or modulo by zero");
-  if (b == -1) return 0;
-  const std::int64_t r = a % b;
-  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
-}
 template <class T, class = std::enable_if_t<std::is_floating_point_v<T>>>
 T remainder(T a, T b) {
   const T r = std::fmod(a, b);
@@ -35,16 +25,17 @@ T floor_divide(T a, T b) {
   const T quotient = (a - remainder(a, b)) / b;
   return std::floor(quotient + T(0.5)) == quotient ? quotient : std::floor(quotient + T(0.5));
 }
-inline std::int64_t power(std::int64_t a, std::int64_t b) {
-  if (b < 0) return a == 1 ? 1 : a == -1 ? (b % 2 ? -1 : 1) : 0;
-  std::uint64_t result = 1, base = std::uint64_t(a);
-  for (; b > 0; b >>= 1, base *= base)
-    if (b & 1) result *= base;
-  return wrapping(result);
-}
 template <class T, class = std::enable_if_t<std::is_floating_point_v<T>>>
 T power(T a, T b) {
   return std::pow(a, b);
+}
+
+// How many numbers `range(low, high, step)` has.
+inline std::int64_t range_length(std::int64_t low, std::int64_t high, std::int64_t step) {
+  check(step != 0, "range() arg 3 must not be zero");
+  if (step > 0 ? low >= high : low <= high) return 0;
+  const std::uint64_t distance = step > 0 ? std::uint64_t(high) - std::uint64_t(low) : std::uint64_t(low) - std::uint64_t(high);
+  return plus(1, wrapping((distance - 1) / (step > 0 ? std::uint64_t(step) : 0 - std::uint64_t(step))));
 }
 
 inline bool both_whole(const Value& a, const Value& b) { return !a.isDouble() && !b.isDouble(); }
@@ -80,14 +71,16 @@ Definition bits(const char* name, F f) {
 
 inline Value parse_int(const std::string& text) {
   char* end = nullptr;
+  errno = 0;
   const long long value = std::strtoll(text.c_str(), &end, 10);
-  check(end != text.c_str() && *end == 0, "ValueError: invalid literal for int(): '", text, "'");
+  check(!text.empty() && end == text.c_str() + text.size() && errno == 0, "ValueError: invalid literal for int(): '", text,
+        "'");
   return std::int64_t(value);
 }
 inline Value parse_float(const std::string& text) {
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
-  check(end != text.c_str() && *end == 0, "ValueError: could not convert string to float: '", text, "'");
+  check(!text.empty() && end == text.c_str() + text.size(), "ValueError: could not convert string to float: '", text, "'");
   return value;
 }
 
@@ -95,13 +88,13 @@ inline std::vector<Definition> number_arithmetic() {
   using I = std::int64_t;
   return {
       arithmetic(
-          "add", [](I a, I b) { return wrapping(std::uint64_t(a) + std::uint64_t(b)); },
+          "add", [](I a, I b) { return plus(a, b); },
           [](double a, double b) { return a + b; }),
       arithmetic(
-          "sub", [](I a, I b) { return wrapping(std::uint64_t(a) - std::uint64_t(b)); },
+          "sub", [](I a, I b) { return minus(a, b); },
           [](double a, double b) { return a - b; }),
       arithmetic(
-          "mul", [](I a, I b) { return wrapping(std::uint64_t(a) * std::uint64_t(b)); },
+          "mul", [](I a, I b) { return times(a, b); },
           [](double a, double b) { return a * b; }),
       arithmetic(
           "floordiv", [](I a, I b) { return floor_divide(a, b); },
@@ -132,17 +125,18 @@ inline std::vector<Definition> number_arithmetic() {
        }},
       {"neg(Scalar a)",
        [](Arguments& a) -> Value {
-         return a[0].isDouble() ? Value(-a[0].toDouble()) : Value(wrapping(0 - std::uint64_t(a[0].toInt())));
+         return a[0].isDouble() ? Value(-a[0].toDouble()) : Value(minus(0, a[0].toInt()));
        }},
       {"prim::abs(Scalar a)",
        [](Arguments& a) -> Value {
-         return a[0].isDouble() ? Value(std::fabs(a[0].toDouble())) : Value(std::abs(a[0].toInt()));
+         return a[0].isDouble() ? Value(std::fabs(a[0].toDouble()))
+                                 : Value(a[0].toInt() < 0 ? minus(0, a[0].toInt()) : a[0].toInt());
        }},
       bits("__and__", [](I a, I b) { return a & b; }),
       bits("__or__", [](I a, I b) { return a | b; }),
       bits("__xor__", [](I a, I b) { return a ^ b; }),
-      bits("__lshift__", [](I a, I b) { return b < 0 || b > 63 ? 0 : wrapping(std::uint64_t(a) << b); }),
-      bits("__rshift__", [](I a, I b) { return a >> std::clamp<I>(b, 0, 63); }),
+      bits("__lshift__", [](I a, I b) { return wrapping(std::uint64_t(a) << (b & 63)); }),  // as processors do
+      bits("__rshift__", [](I a, I b) { return a >> (b & 63); }),
       {"bitwise_not(int a)", [](Arguments& a) -> Value { return ~a[0].toInt(); }},
       {"__not__(bool self)", [](Arguments& a) -> Value { return !a[0].toBool(); }},
   };
@@ -211,13 +205,10 @@ inline std::vector<Definition> number_functions() {
       {"Bool(Tensor a)", [](Arguments& a) -> Value { return a[0].toBool(); }},
       {"__range_length(int lo, int hi, int step)",
        [](Arguments& a) -> Value {
-         const std::int64_t lo = a[0].toInt(), hi = a[1].toInt(), step = a[2].toInt();
-         check(step != 0, "range() arg 3 must not be zero");
-         if (step > 0 ? lo >= hi : lo <= hi) return 0;
-         return step > 0 ? 1 + (hi - 1 - lo) / step : 1 + (lo - 1 - hi) / (0 - step);
+         return range_length(a[0].toInt(), a[1].toInt(), a[2].toInt());
        }},
       {"__derive_index(int index, int start, int step)",
-       [](Arguments& a) -> Value { return a[1].toInt() + a[0].toInt() * a[2].toInt(); }},
+       [](Arguments& a) -> Value { return plus(a[1].toInt(), times(a[0].toInt(), a[2].toInt())); }},
   };
 }
 

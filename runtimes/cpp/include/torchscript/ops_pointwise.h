@@ -121,7 +121,7 @@ inline std::vector<Definition> pointwise_comparisons() {
   bitwise(t, "xor", [](std::int64_t x, std::int64_t y) { return x ^ y; });
   bitwise(t, "lshift",
           [](std::int64_t x, std::int64_t y) { return y < 0 || y > 63 ? 0 : wrapping(std::uint64_t(x) << y); });
-  bitwise(t, "rshift", [](std::int64_t x, std::int64_t y) { return x >> std::clamp<std::int64_t>(y, 0, 63); });
+  bitwise(t, "rshift", [](std::int64_t x, std::int64_t y) { return x >> (y < 0 || y > 63 ? 63 : y); });
   t.push_back({"bitwise_not(Tensor self)", [](Arguments& a) -> Value {
                  if (a[0].toTensor().dtype() == Dtype::boolean)
                    return pointwise(a[0].toTensor(), Rule::truth, [](auto x) { return x == 0; });
@@ -151,7 +151,9 @@ inline std::vector<Definition> pointwise_functions() {
   unary(t, "abs", Rule::same, [](auto x) { return x < 0 ? minus(decltype(x)(0), x) : x == 0 ? decltype(x)(0) : x; });
   t.push_back({"prim::abs(Tensor x)", t[2].kernel});
   unary(t, "sign", Rule::same, [](auto x) { return decltype(x)((x > 0) - (x < 0)); });
-  unary(t, "square", Rule::same, [](auto x) { return times(x, x); });
+  both(t, "square", "(Tensor self)", [](Arguments& a) -> Value {  // a power, which of bools is an int
+    return mul(a[0], a[0].toTensor().dtype() == Dtype::boolean ? Value(to_dtype(a[0].toTensor(), Dtype::int64)) : a[0]);
+  });
   unary(t, "relu", Rule::same, [](auto x) { return x > 0 || x != x ? x : decltype(x)(0); });
   unary(t, "floor", Rule::same,
         [](auto x) { return std::is_integral_v<decltype(x)> ? x : decltype(x)(std::floor(x)); });

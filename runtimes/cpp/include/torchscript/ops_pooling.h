@@ -15,16 +15,26 @@ Tensor map_planes(const Tensor& t, std::int64_t out_h, std::int64_t out_w, F f) 
   check(t.dim() >= 2, "expected an image of at least 2 dimensions");
   Sizes sizes = t.sizes();
   const std::int64_t h = t.size(-2), w = t.size(-1);
+  check(h > 0 && w > 0 && out_h >= 0 && out_w >= 0, "Expected an input with elements in its last two dimensions, but it has ",
+        to_string(sizes));
   sizes[sizes.size() - 2] = out_h;
   sizes[sizes.size() - 1] = out_w;
   return visit_compute(t.dtype(), [&](auto e) {
     using T = decltype(e);
     using To = std::conditional_t<std::is_void_v<R>, T, R>;
     const Tensor from = for_compute(t), out = Tensor::empty(sizes, dtype_of<To>);
-    const std::int64_t planes = h * w == 0 ? 0 : t.numel() / (h * w);
+    const std::int64_t planes = t.numel() / (h * w);
     for (std::int64_t i = 0; i < planes; ++i) f(from.data<T>() + i * h * w, out.data<To>() + i * out_h * out_w);
     return std::is_void_v<R> ? to_dtype(out, t.dtype()) : out;
   });
+}
+
+// One number stands for both dimensions.
+inline Sizes pair(const Value& numbers) {
+  Sizes s = numbers.toInt32Vector();
+  if (s.size() == 1) s.push_back(s[0]);
+  check(s.size() == 2, "a window must either be a single int, or a tuple of two ints, not ", to_string(s));
+  return s;
 }
 
 struct Pool {
@@ -33,15 +43,9 @@ struct Pool {
 
   Pool(const Value& kernel, const Value& stride, const Value& padding, const Value& dilation, const Value& ceil)
       : ceil_mode(ceil.toBool()) {
-    const auto pair = [](const Value& v, const Sizes& otherwise) {
-      Sizes s = v.toIntVector();
-      if (s.empty()) s = otherwise;
-      if (s.size() == 1) s.push_back(s[0]);
-      check(s.size() == 2, "a pooling window has two dimensions");
-      return s;
-    };
-    window.kernel = pair(kernel, {});
-    window = {window.kernel, pair(stride, window.kernel), pair(padding, {0, 0}), pair(dilation, {1, 1})};
+    window.kernel = pair(kernel);
+    window = {window.kernel, stride.isList() && stride.toList().empty() ? window.kernel : pair(stride), pair(padding),
+              pair(dilation)};
     for (std::size_t d = 0; d < 2; ++d)
       check(window.padding[d] >= 0 && window.padding[d] * 2 <= window.kernel[d],
             "pad should be at most half of effective kernel size");
@@ -49,10 +53,10 @@ struct Pool {
 
   std::int64_t out_size(std::size_t d, std::int64_t size) const {
     if (!ceil_mode) return window.places(d, size);
-    const std::int64_t span = window.dilation[d] * (window.kernel[d] - 1) + 1, stride = window.stride[d];
-    check(stride > 0, "stride should not be zero");
-    std::int64_t n = (size + 2 * window.padding[d] - span + stride - 1) / stride + 1;
+    const std::int64_t room = size + 2 * window.padding[d] - window.span(d, size), stride = window.stride[d];
+    std::int64_t n = floor_divide(room + stride - 1, stride) + 1;
     if ((n - 1) * stride >= size + window.padding[d]) --n;  // the last window starts inside
+    check(n > 0, "Output size is too small");
     return n;
   }
 };
@@ -62,12 +66,11 @@ inline Value max_pool2d(const Tensor& t, const Pool& pool, bool with_indices) {
   const Window& win = pool.window;
   // the place of the largest in each window
   const auto largest = [&](auto* image, std::int64_t y, std::int64_t x) {
+    const auto [top, bottom] = win.covered(0, y * win.stride[0] - win.padding[0], h);
+    const auto [left, right] = win.covered(1, x * win.stride[1] - win.padding[1], w);
     std::int64_t best = -1;
-    for (std::int64_t ky = 0; ky < win.kernel[0]; ++ky)
-      for (std::int64_t kx = 0; kx < win.kernel[1]; ++kx) {
-        const std::int64_t iy = y * win.stride[0] - win.padding[0] + ky * win.dilation[0],
-                           ix = x * win.stride[1] - win.padding[1] + kx * win.dilation[1];
-        if (iy < 0 || iy >= h || ix < 0 || ix >= w) continue;
+    for (std::int64_t iy = top; iy < bottom; iy += win.dilation[0])
+      for (std::int64_t ix = left; ix < right; ix += win.dilation[1]) {
         const std::int64_t at = iy * w + ix;
         if (best < 0 || image[at] > image[best] || image[at] != image[at]) best = at;
       }
@@ -87,6 +90,7 @@ inline Value max_pool2d(const Tensor& t, const Pool& pool, bool with_indices) {
 inline Tensor avg_pool2d(const Tensor& t, const Pool& pool, bool count_padding, const Value& divisor) {
   const std::int64_t h = t.size(-2), w = t.size(-1), out_h = pool.out_size(0, h), out_w = pool.out_size(1, w);
   const Window& win = pool.window;
+  check(divisor.isNone() || divisor.toInt() != 0, "divisor must be not zero");
   return map_planes<void>(t, out_h, out_w, [&](auto* image, auto* out) {
     for (std::int64_t y = 0; y < out_h; ++y)
       for (std::int64_t x = 0; x < out_w; ++x) {
@@ -107,10 +111,8 @@ inline Tensor avg_pool2d(const Tensor& t, const Pool& pool, bool count_padding, 
 // Window i of n covers the input from floor(i * size / n) to ceil((i + 1) * size / n). `pool(image, w, y0, y1, x0, x1)` gives
 // what stands for one window.
 template <class Out, class Pool>
-Tensor adaptive_windows(const Tensor& t, Sizes to, Pool pool) {
-  if (to.size() == 1) to.push_back(to[0]);
-  const std::int64_t h = t.size(-2), w = t.size(-1), out_h = to.at(0), out_w = to.at(1);
-  check(h > 0 && w > 0 && out_h >= 0 && out_w >= 0, "adaptive pooling expects an image with elements");
+Tensor adaptive_windows(const Tensor& t, const Sizes& to, Pool pool) {
+  const std::int64_t h = t.size(-2), w = t.size(-1), out_h = to[0], out_w = to[1];
   return map_planes<Out>(t, out_h, out_w, [&](auto* image, auto* out) {
     for (std::int64_t y = 0; y < out_h; ++y)
       for (std::int64_t x = 0; x < out_w; ++x)
@@ -144,9 +146,15 @@ Tensor adaptive_largest(const Tensor& t, const Sizes& to, bool place) {
   });
 }
 
+inline void check_pad(const Tensor& t, const Sizes& pad) {
+  check(pad.size() % 2 == 0, "Padding length must be divisible by 2");
+  check(pad.size() / 2 <= t.sizes().size(),
+        "Length of pad should be no more than twice the number of dimensions of the input. Pad length is ", pad.size(),
+        " while the input has ", t.dim(), " dimensions.");
+}
+
 inline Tensor constant_pad(const Tensor& t, const Sizes& pad, double value) {
-  check(pad.size() % 2 == 0 && pad.size() / 2 <= t.sizes().size(),
-        "Length of pad should be no more than twice the number of dimensions of the input");
+  check_pad(t, pad);
   Sizes sizes = t.sizes();
   for (std::size_t i = 0; i < pad.size() / 2; ++i) sizes[sizes.size() - 1 - i] += pad[2 * i] + pad[2 * i + 1];
   const Tensor out = full(sizes, value, t.dtype());
@@ -164,11 +172,17 @@ inline Tensor constant_pad(const Tensor& t, const Sizes& pad, double value) {
 // The other ways to pad continue the image: mirrored, with its border, or around.
 inline Tensor pad(const Tensor& t, const Sizes& pad, const std::string& mode, const Value& value) {
   if (mode == "constant") return constant_pad(t, pad, value.isNone() ? 0 : value.toDouble());
+  check_pad(t, pad);
+  check(mode == "reflect" || mode == "replicate" || mode == "circular", "Unrecognised padding mode ", mode);
   Tensor out = t;
   for (std::size_t i = 0; i < pad.size() / 2; ++i) {
     const auto d = t.dim() - 1 - std::int64_t(i);
-    const std::int64_t n = out.size(d);
+    const std::int64_t n = out.size(d), most = mode == "reflect" ? n - 1 : mode == "circular" ? n : most_bytes;
+    check(n > 0 && pad[2 * i] <= most && pad[2 * i + 1] <= most,
+          "Padding size should be less than the corresponding input dimension, but got: padding (", pad[2 * i], ", ",
+          pad[2 * i + 1], ") at dimension ", d, " of input ", to_string(t.sizes()));
     std::vector<Tensor> lines;
+    room_for(n + pad[2 * i] + pad[2 * i + 1], piece);
     for (std::int64_t k = -pad[2 * i]; k < n + pad[2 * i + 1]; ++k) {
       std::int64_t at = mode == "replicate"  ? std::clamp<std::int64_t>(k, 0, n - 1)
                         : mode == "circular" ? remainder(k, n)
@@ -185,33 +199,35 @@ inline Tensor pad(const Tensor& t, const Sizes& pad, const std::string& mode, co
 // Where an output row takes its value from, between which two input rows.
 inline Tensor resize(const Tensor& t, const Value& output_size, const Value& scales, bool linear, bool align_corners) {
   check(t.dim() == 4, "resizing expects [N, C, H, W]");
+  check(output_size.isNone() != scales.isNone(), "Must specify exactly one of output_size and scale_factors");
+  check((output_size.isNone() ? scales : output_size).elements().size() == 2, "resizing takes two sizes or factors");
   const std::int64_t h = t.size(2), w = t.size(3);
   Sizes to;
   std::array<double, 2> scale{};
   for (std::size_t d = 0; d < 2; ++d) {
     const double size = double(t.sizes()[d + 2]);
-    to.push_back(output_size.isNone() ? cast<std::int64_t>(std::floor(size * scales.toList().at(d).toDouble()))
-                                      : output_size.toIntVector().at(d));
+    to.push_back(output_size.isNone() ? cast<std::int64_t>(std::floor(size * scales.toList()[d].toDouble()))
+                                      : output_size.toInt32Vector()[d]);
+    check(h > 0 && w > 0 && to[d] > 0, "Input and output sizes should be greater than 0, but got input ",
+          to_string(t.sizes()), " output ", to_string(to));
     scale[d] = linear && align_corners ? (to[d] > 1 ? (size - 1) / double(to[d] - 1) : 0)
                : scales.isNone()       ? size / double(to[d])
-                                       : 1 / scales.toList().at(d).toDouble();
+                                       : 1 / scales.toList()[d].toDouble();
   }
   return map_planes<void>(t, to[0], to[1], [&](auto* image, auto* out) {
     using T = std::decay_t<decltype(*out)>;
+    const auto place = [](double at, std::int64_t n) { return std::clamp<std::int64_t>(cast<std::int64_t>(at), 0, n - 1); };
     const auto source = [&](std::int64_t i, std::size_t d) {
       return align_corners ? scale[d] * double(i) : std::max(0.0, scale[d] * (double(i) + 0.5) - 0.5);
     };
     for (std::int64_t y = 0; y < to[0]; ++y)
       for (std::int64_t x = 0; x < to[1]; ++x) {
         if (!linear) {
-          *out++ = image[std::min<std::int64_t>(std::int64_t(double(y) * scale[0]), h - 1) * w +
-                         std::min<std::int64_t>(std::int64_t(double(x) * scale[1]), w - 1)];
+          *out++ = image[place(double(y) * scale[0], h) * w + place(double(x) * scale[1], w)];
           continue;
         }
         const double fy = source(y, 0), fx = source(x, 1);
-        const auto y0 = std::min<std::int64_t>(std::int64_t(fy), h - 1),
-                   x0 = std::min<std::int64_t>(std::int64_t(fx), w - 1), y1 = std::min(y0 + 1, h - 1),
-                   x1 = std::min(x0 + 1, w - 1);
+        const auto y0 = place(fy, h), x0 = place(fx, w), y1 = std::min(y0 + 1, h - 1), x1 = std::min(x0 + 1, w - 1);
         const double wy = fy - double(y0), wx = fx - double(x0);
         const auto at = [&](std::int64_t i, std::int64_t j) { return double(image[i * w + j]); };
         *out++ = cast<T>((1 - wy) * ((1 - wx) * at(y0, x0) + wx * at(y0, x1)) +
@@ -223,7 +239,8 @@ inline Tensor resize(const Tensor& t, const Value& output_size, const Value& sca
 // A line is an image of height 1.
 inline Tensor as_line(const Tensor& t) { return unsqueeze(t, -2); }
 inline Value line_of(const Value& numbers, int neutral) {
-  Sizes s = numbers.toIntVector();
+  Sizes s = numbers.toInt32Vector();
+  check(s.size() < 2, "a window over a line is a single int, not ", to_string(s));
   if (!s.empty()) s.insert(s.begin(), neutral);
   return Value::list_of(s);
 }
@@ -259,21 +276,21 @@ inline std::vector<Definition> pooling_operators() {
              -2);
        }},
       {"adaptive_avg_pool2d(Tensor self, int[2] output_size)",
-       [](Arguments& a) -> Value { return adaptive_average(a[0].toTensor(), a[1].toIntVector()); }},
+       [](Arguments& a) -> Value { return adaptive_average(a[0].toTensor(), pair(a[1])); }},
       {"adaptive_avg_pool1d(Tensor self, int[1] output_size)",
        [](Arguments& a) -> Value {
-         return squeeze(adaptive_average(as_line(a[0].toTensor()), line_of(a[1], 1).toIntVector()), -2);
+         return squeeze(adaptive_average(as_line(a[0].toTensor()), pair(line_of(a[1], 1))), -2);
        }},
       {"adaptive_max_pool2d(Tensor self, int[2] output_size)",
        [](Arguments& a) -> Value {
          const Tensor& t = a[0].toTensor();
-         const Sizes to = a[1].toIntVector();
+         const Sizes to = pair(a[1]);
          return Value::tuple({adaptive_largest<void>(t, to, false), adaptive_largest<std::int64_t>(t, to, true)});
        }},
       {"pad(Tensor self, int[] pad, str mode=\"constant\", float? value=None)",
-       [](Arguments& a) -> Value { return pad(a[0].toTensor(), a[1].toIntVector(), a[2].toString(), a[3]); }},
+       [](Arguments& a) -> Value { return pad(a[0].toTensor(), a[1].toInt32Vector(), a[2].toString(), a[3]); }},
       {"constant_pad_nd(Tensor self, int[] pad, Scalar value=0)",
-       [](Arguments& a) -> Value { return constant_pad(a[0].toTensor(), a[1].toIntVector(), a[2].toDouble()); }},
+       [](Arguments& a) -> Value { return constant_pad(a[0].toTensor(), a[1].toInt32Vector(), a[2].toDouble()); }},
       {"upsample_nearest2d(Tensor input, int[]? output_size, float[]? scale_factors)",
        [](Arguments& a) -> Value { return resize(a[0].toTensor(), a[1], a[2], false, false); }},
       {"upsample_bilinear2d(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors)",
@@ -282,7 +299,7 @@ inline std::vector<Definition> pooling_operators() {
        [](Arguments& a) -> Value {
          const Tensor& t = a[0].toTensor();
          check(t.dim() == 4, "im2col expects [N, C, H, W]");
-         const Window window{a[1].toIntVector(), a[4].toIntVector(), a[3].toIntVector(), a[2].toIntVector()};
+         const Window window{pair(a[1]), pair(a[4]), pair(a[3]), pair(a[2])};
          const std::int64_t h = window.places(0, t.size(2)), w = window.places(1, t.size(3)),
                             depth = t.size(1) * product(window.kernel);
          return visit_compute(t.dtype(), [&](auto e) {

@@ -24,6 +24,12 @@ struct RecurrentWeights {
 };
 using State = std::vector<Tensor>;  // {h} of a GRU, {h, c} of an LSTM
 
+inline State pair_of_states(const Value& v) {
+  const State state = v.toTensorVector();
+  check(state.size() == 2, "lstm expects two hidden states, but got ", state.size());
+  return state;
+}
+
 inline State lstm_step(const Tensor& x, const State& state, const RecurrentWeights& w) {
   const auto gates =
       split(add(linear(x, w.input, w.input_bias), linear(state[0], w.hidden, w.hidden_bias)), state[0].size(-1), -1);
@@ -46,7 +52,7 @@ Value recurrent(Tensor x, const State& initial, const std::vector<Tensor>& param
                 bool bidirectional, bool batch_first, Step step) {
   if (batch_first) x = transpose(x, 0, 1);
   const std::size_t per_layer = has_biases ? 4 : 2, directions = bidirectional ? 2 : 1;
-  check(params.size() == per_layer * directions * std::size_t(layers), "a recurrent network with ", params.size(),
+  check(layers > 0 && layers <= std::int64_t(params.size()) && params.size() == per_layer * directions * std::size_t(layers), "a recurrent network with ", params.size(),
         " parameters is not known to this runtime");
   std::vector<std::vector<Tensor>> last(initial.size());
   for (std::size_t layer = 0; layer < std::size_t(layers); ++layer) {
@@ -57,7 +63,7 @@ Value recurrent(Tensor x, const State& initial, const std::vector<Tensor>& param
       const RecurrentWeights w{p[0], p[1], has_biases ? Value(p[2]) : Value(), has_biases ? Value(p[3]) : Value()};
       State state;
       for (const Tensor& s : initial) state.push_back(select(s, 0, std::int64_t(at)));
-      std::vector<Tensor> steps(std::size_t(x.size(0)));
+      std::vector<Tensor> steps(room_for(x.size(0), piece));
       for (std::size_t t = 0; t < steps.size(); ++t) {
         const std::size_t time = direction == 0 ? t : steps.size() - 1 - t;
         state = step(select(x, 0, std::int64_t(time)), state, w);
@@ -82,7 +88,7 @@ inline std::vector<Definition> recurrent_operators() {
       {"lstm(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, "
        "bool bidirectional, bool batch_first)",
        [](Arguments& a) -> Value {
-         return recurrent(a[0].toTensor(), a[1].toTensorVector(), a[2].toTensorVector(), a[3].toBool(), a[4].toInt(),
+         return recurrent(a[0].toTensor(), pair_of_states(a[1]), a[2].toTensorVector(), a[3].toBool(), a[4].toInt(),
                           a[7].toBool(), a[8].toBool(), lstm_step);
        }},
       {"gru(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool "
@@ -93,7 +99,7 @@ inline std::vector<Definition> recurrent_operators() {
        }},
       {"lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)",
        [](Arguments& a) -> Value {
-         const State state = lstm_step(a[0].toTensor(), a[1].toTensorVector(), cell_weights(a, 2));
+         const State state = lstm_step(a[0].toTensor(), pair_of_states(a[1]), cell_weights(a, 2));
          return Value::tuple({state[0], state[1]});
        }},
       {"gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)",

@@ -73,10 +73,12 @@ inline Tensor mean(const Tensor& t, const Value& dims = {}, bool keepdim = false
   return reduce(t, dims_of(dims), keepdim, to, [](auto* row, std::int64_t n) { return mean_row(row, n); });
 }
 inline Tensor variance(const Tensor& t, const Value& dims, double correction, bool keepdim) {
+  check_floating(t.dtype(), "var");
   return reduce(t, dims_of(dims), keepdim, t.dtype(),
                 [=](auto* row, std::int64_t n) { return variance_row(row, n, correction); });
 }
 inline Tensor standard_deviation(const Tensor& t, const Value& dims, double correction, bool keepdim) {
+  check_floating(t.dtype(), "std");
   return reduce(t, dims_of(dims), keepdim, t.dtype(),
                 [=](auto* row, std::int64_t n) { return std::sqrt(variance_row(row, n, correction)); });
 }
@@ -93,6 +95,8 @@ inline Value extreme_with_index(const Tensor& t, const Value& dim, bool keepdim,
 }
 inline Tensor any_or_all(const Tensor& t, const Value& dims, bool keepdim, bool any) {
   const Dtype dtype = t.dtype() == Dtype::uint8 ? Dtype::uint8 : Dtype::boolean;
+  if (dims.isList() && dims.toList().empty())  // over no dimension: each element by itself
+    return to_dtype(pointwise(t, Rule::truth, [](auto x) { return x != 0; }), dtype);
   return reduce(t, dims_of(dims), keepdim, dtype, [=](auto* row, std::int64_t n) {
     const auto truth = [](auto x) { return x != 0; };
     return std::int64_t(any ? std::any_of(row, row + n, truth) : std::all_of(row, row + n, truth));
@@ -100,6 +104,7 @@ inline Tensor any_or_all(const Tensor& t, const Value& dims, bool keepdim, bool 
 }
 inline Tensor norm(const Tensor& t, const Value& p, const Value& dims, bool keepdim) {
   const double exponent = p.isNone() ? 2 : p.toDouble();
+  check_floating(t.dtype(), "norm");
   return reduce(t, dims_of(dims), keepdim, at_least_float(t.dtype()),
                 [=](auto* row, std::int64_t n) { return norm_row(row, n, exponent); });
 }
@@ -219,7 +224,8 @@ inline std::vector<Definition> extremes_and_counts() {
       {"equal(Tensor self, Tensor other)",
        [](Arguments& a) -> Value {
          if (a[0].toTensor().sizes() != a[1].toTensor().sizes()) return false;
-         return any_or_all(pointwise(a[0], a[1], Rule::truth, [](auto x, auto y) { return x == y; }), {}, false, false);
+         const Tensor same = pointwise(a[0], a[1], Rule::truth, [](auto x, auto y) { return x == y; });
+         return Value(any_or_all(same, {}, false, false)).toBool();
        }},
       {"cummax(Tensor self, int dim)",
        [](Arguments& a) -> Value {

@@ -25,6 +25,7 @@ inline Value sort(const Tensor& t, std::int64_t d, bool descending) {
 }
 // The k-th place in order, and its value, without the dimension.
 inline Value nth(const Tensor& t, std::int64_t d, std::int64_t k, bool keepdim) {
+  check(k >= 0 && k < (t.dim() == 0 ? 1 : t.size(d)), "selected index k out of range");
   const Tensor order = narrow(order_of(t, d, false), d, k, 1), values = gather(t, d, order);
   return keepdim ? Value::tuple({values, order}) : Value::tuple({squeeze(values, d), squeeze(order, d)});
 }
@@ -57,7 +58,7 @@ inline std::vector<Definition> sorting_operators() {
          return Value::tuple({gather(t, a[2].toInt(), order), order});
        }},
       {"kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False)",
-       [](Arguments& a) -> Value { return nth(a[0].toTensor(), a[2].toInt(), a[1].toInt() - 1, a[3].toBool()); }},
+       [](Arguments& a) -> Value { return nth(a[0].toTensor(), a[2].toInt(), minus(a[1].toInt(), 1), a[3].toBool()); }},
       {"median(Tensor self, int dim, bool keepdim=False)",
        [](Arguments& a) -> Value {
          return nth(a[0].toTensor(), a[1].toInt(), (a[0].toTensor().size(a[1].toInt()) - 1) / 2, a[2].toBool());
@@ -76,9 +77,9 @@ inline std::vector<Definition> sorting_operators() {
        [](Arguments& a) -> Value {
          check(a[1].isNone(), "bincount with weights is not known to this runtime");
          const Tensor& t = a[0].toTensor();
-         const std::int64_t n = t.numel() == 0 ? 0 : item<std::int64_t>(extreme(t, {}, false, true)) + 1;
+         const std::int64_t n = t.numel() == 0 ? 0 : plus(item<std::int64_t>(extreme(t, {}, false, true)), 1);
          const Tensor out = full({std::max(n, a[2].toInt())}, 0, Dtype::int64);
-         index_put_(out, {t}, full({}, 1, Dtype::int64), true);
+         index_put_(out, {not_negative(t)}, full({}, 1, Dtype::int64), true);
          return out;
        }},
   };

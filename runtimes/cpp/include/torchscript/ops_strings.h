@@ -6,9 +6,10 @@
 #pragma once
 
 #include <iostream>
+#include <optional>
 
 #include "format.h"
-#include "schema.h"
+#include "ops_numbers.h"
 
 namespace torchscript {
 
@@ -21,6 +22,29 @@ inline std::pair<std::int64_t, std::int64_t> slice_range(std::int64_t n, const V
   return {a, std::max(a, place(stop, n))};
 }
 
+// The places that `[start:stop:step]` means, in a list or a text of n.
+inline std::vector<std::size_t> slice_places(std::int64_t n, const Value& start, const Value& stop, std::int64_t step) {
+  check(step != 0, "List slice should have non-zero step");
+  const std::int64_t lowest = step > 0 ? 0 : -1, highest = step > 0 ? n : n - 1;
+  const auto place = [&](const Value& v, std::int64_t otherwise) {
+    return v.isNone() ? otherwise : std::clamp(v.toInt() < 0 ? v.toInt() + n : v.toInt(), lowest, highest);
+  };
+  const std::int64_t from = place(start, step > 0 ? lowest : highest), to = place(stop, step > 0 ? highest : lowest);
+  std::vector<std::size_t> places;
+  for (std::int64_t i = 0; i < range_length(from, to, step); ++i) places.push_back(std::size_t(from + i * step));
+  return places;
+}
+
+// The part of a text from `start` to `end`, where -1 is its end, and where that part begins. Nothing, if it lies outside.
+inline std::optional<std::string> part_of(const std::string& text, std::int64_t start, std::int64_t end, std::size_t& at) {
+  const std::int64_t n = std::int64_t(text.size());
+  start = start < 0 ? std::max<std::int64_t>(start + n, 0) : start;
+  end = end < 0 ? std::max<std::int64_t>(end + n + 1, 0) : std::min(end, n);
+  if (start > end) return std::nullopt;
+  at = std::size_t(start);
+  return text.substr(at, std::size_t(end - start));
+}
+
 // "{} and {}" with the arguments in place of the braces.
 inline std::string format(const Arguments& a) {
   std::string text;
@@ -29,7 +53,7 @@ inline std::string format(const Arguments& a) {
   for (std::size_t at = 0; at < pattern.size(); ++at) {
     if (pattern.compare(at, 2, "{}") == 0) {
       check(used < a.size(), "Too few arguments for format string: ", pattern);
-      text += to_string(a[used++]);
+      append(text, to_string(a[used++]));
       ++at;
     } else {
       text += pattern[at];
@@ -74,14 +98,24 @@ inline std::string strip(const std::string& text, const std::string& chars, bool
   return text.substr(a, b - a);
 }
 
-inline std::string replace(std::string text, const std::string& old, const std::string& by, std::int64_t max) {
-  if (old.empty()) return text;
-  std::size_t at = 0;
-  for (std::int64_t n = 0; n != max && (at = text.find(old, at)) != std::string::npos; ++n) {
-    text.replace(at, old.size(), by);
-    at += by.size();
+inline std::string replace(const std::string& text, const std::string& old, const std::string& by, std::int64_t max) {
+  std::string replaced;
+  std::size_t from = 0;
+  for (std::int64_t n = 0; n != max; ++n) {
+    const std::size_t at = text.find(old, from + (old.empty() && n > 0 ? 1 : 0));
+    if (at == std::string::npos) break;
+    append(replaced, text.substr(from, at - from) + by);
+    from = at + old.size();
   }
-  return text;
+  append(replaced, text.substr(from));
+  return replaced;
+}
+
+// What makes a text as wide as asked for.
+inline std::string filling(const Arguments& a) {
+  check(a[2].toString().size() == 1, "The fill character must be exactly one character long");
+  const std::int64_t n = std::int64_t(a[0].toString().size()), width = std::max(a[1].toInt(), n);
+  return std::string(room_for(width) - std::size_t(n), a[2].toString()[0]);
 }
 
 template <class F>
@@ -152,7 +186,7 @@ inline std::vector<Definition> string_operators() {
        [](Arguments& a) -> Value {
          std::string text;
          for (std::size_t i = 0; i < a[1].toList().size(); ++i)
-           text += (i ? a[0].toString() : "") + a[1].toList()[i].toString();
+           append(text, (i ? a[0].toString() : "") + a[1].toList()[i].toString());
          return text;
        }},
       {"split(str self, str? separator=None, int max=-1)",
@@ -175,36 +209,42 @@ inline std::vector<Definition> string_operators() {
        [](Arguments& a) -> Value { return replace(a[0].toString(), a[1].toString(), a[2].toString(), a[3].toInt()); }},
       {"find(str self, str substr, int start=0, int end=-1)",
        [](Arguments& a) -> Value {
-         const auto found = a[0].toString().find(a[1].toString(), std::size_t(std::max<std::int64_t>(a[2].toInt(), 0)));
-         return found == std::string::npos ? std::int64_t(-1) : std::int64_t(found);
+         std::size_t at = 0;
+         const auto part = part_of(a[0].toString(), a[2].toInt(), a[3].toInt(), at);
+         const auto found = part ? part->find(a[1].toString()) : std::string::npos;
+         return found == std::string::npos ? std::int64_t(-1) : std::int64_t(at + found);
        }},
       {"count(str self, str substr, int start=0, int end=-1)",
        [](Arguments& a) -> Value {
-         const std::string &text = a[0].toString(), &part = a[1].toString();
-         if (part.empty()) return std::int64_t(text.size()) + 1;
+         std::size_t at = 0;
+         const auto text = part_of(a[0].toString(), a[2].toInt(), a[3].toInt(), at);
+         const std::string& part = a[1].toString();
+         if (!text || part.empty()) return text ? std::int64_t(text->size()) + 1 : std::int64_t(0);
          std::int64_t n = 0;
-         for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++n;
+         for (at = 0; (at = text->find(part, at)) != std::string::npos; at += part.size()) ++n;
          return n;
        }},
       {"startswith(str self, str substr, int start=0, int end=-1)",
-       [](Arguments& a) -> Value { return a[0].toString().compare(0, a[1].toString().size(), a[1].toString()) == 0; }},
+       [](Arguments& a) -> Value {
+         std::size_t at = 0;
+         const auto text = part_of(a[0].toString(), a[2].toInt(), a[3].toInt(), at);
+         return text && text->compare(0, a[1].toString().size(), a[1].toString()) == 0;
+       }},
       {"endswith(str self, str substr, int start=0, int end=-1)",
        [](Arguments& a) -> Value {
-         const std::string &text = a[0].toString(), &tail = a[1].toString();
-         return text.size() >= tail.size() && text.compare(text.size() - tail.size(), tail.size(), tail) == 0;
+         std::size_t at = 0;
+         const auto text = part_of(a[0].toString(), a[2].toInt(), a[3].toInt(), at);
+         const std::string& tail = a[1].toString();
+         return text && text->size() >= tail.size() &&
+                text->compare(text->size() - tail.size(), tail.size(), tail) == 0;
        }},
       {"ljust(str self, int width, str fillchar=\" \")",
        [](Arguments& a) -> Value {
-         const std::string& text = a[0].toString();
-         return text + std::string(std::size_t(std::max<std::int64_t>(a[1].toInt() - std::int64_t(text.size()), 0)),
-                                   a[2].toString().at(0));
+         return a[0].toString() + filling(a);
        }},
       {"rjust(str self, int width, str fillchar=\" \")",
        [](Arguments& a) -> Value {
-         const std::string& text = a[0].toString();
-         return std::string(std::size_t(std::max<std::int64_t>(a[1].toInt() - std::int64_t(text.size()), 0)),
-                            a[2].toString().at(0)) +
-                text;
+         return filling(a) + a[0].toString();
        }},
       {"__contains__(str l, str item)",
        [](Arguments& a) -> Value { return a[0].toString().find(a[1].toString()) != std::string::npos; }},
@@ -217,10 +257,9 @@ inline std::vector<Definition> string_operators() {
        }},
       {"slice(str string, int? start=None, int? end=None, int step=1)",
        [](Arguments& a) -> Value {
-         const auto [start, stop] = slice_range(std::int64_t(a[0].toString().size()), a[1], a[2]);
          std::string text;
-         for (std::int64_t i = start; i < stop; i += std::max<std::int64_t>(a[3].toInt(), 1))
-           text += a[0].toString()[std::size_t(i)];
+         for (const std::size_t i : slice_places(std::int64_t(a[0].toString().size()), a[1], a[2], a[3].toInt()))
+           text += a[0].toString()[i];
          return text;
        }},
       {"prim::Print(...)",

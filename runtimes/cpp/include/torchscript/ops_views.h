@@ -60,7 +60,8 @@ inline Tensor repeat(const Tensor& t, const Sizes& times) {
   for (std::size_t i = 0; i < times.size(); ++i) {
     interleaved.insert(interleaved.end(), {1, from[i]});
     stretched.insert(stretched.end(), {times[i], from[i]});
-    out.push_back(times[i] * from[i]);
+    check(times[i] >= 0, "Trying to create tensor with negative dimension ", times[i], ": repeat takes no negative counts");
+    out.push_back(product({times[i], from[i]}));
   }
   return reshape(clone(expand(reshape(t, interleaved), stretched)), out);
 }
@@ -76,7 +77,10 @@ inline Tensor flip(const Tensor& t, const Sizes& dims) {
 }
 
 inline Tensor roll(const Tensor& t, const Sizes& shifts, const Sizes& dims) {
-  if (dims.empty()) return reshape(roll(reshape(t, {-1}), shifts, {0}), t.sizes());
+  check(!shifts.empty(), "`shifts` required");
+  check(dims.size() == shifts.size() || (dims.empty() && shifts.size() == 1), "shifts and dimensions must align. shifts: ",
+        shifts.size(), ", dims:", dims.size());
+  if (dims.empty()) return t.numel() == 0 ? clone(t) : reshape(roll(reshape(t, {-1}), shifts, {0}), t.sizes());
   Tensor out = t;
   for (std::size_t i = 0; i < dims.size(); ++i) {
     const std::int64_t n = t.size(dims[i]);
@@ -127,6 +131,7 @@ inline std::vector<Definition> view_operators() {
        [](Arguments& a) -> Value { return movedim(a[0].toTensor(), a[1].toInt(), a[2].toInt()); }},
       {"t(Tensor self)",
        [](Arguments& a) -> Value {
+         check(a[0].toTensor().dim() <= 2, "t() expects a tensor with <= 2 dimensions, but self is ", a[0].toTensor().dim(), "D");
          return a[0].toTensor().dim() < 2 ? a[0].toTensor() : transpose(a[0].toTensor(), 0, 1);
        }},
       {"mT(Tensor a)", [](Arguments& a) -> Value { return transpose(a[0].toTensor(), -2, -1); }},
@@ -169,7 +174,7 @@ inline std::vector<Definition> view_operators() {
        [](Arguments& a) -> Value {
          const std::int64_t n = a[0].toTensor().size(a[2].toInt()), chunks = a[1].toInt();
          check(chunks > 0, "chunk expects `chunks` to be greater than 0, got: ", chunks);
-         return tensors(split(a[0].toTensor(), std::max<std::int64_t>((n + chunks - 1) / chunks, 1), a[2].toInt()));
+         return tensors(split(a[0].toTensor(), std::max<std::int64_t>(n / chunks + (n % chunks != 0 ? 1 : 0), 1), a[2].toInt()));
        }},
       {"split(Tensor self, int split_size, int dim=0)",
        [](Arguments& a) -> Value { return tensors(split(a[0].toTensor(), a[1].toInt(), a[2].toInt())); }},
@@ -187,7 +192,9 @@ inline std::vector<Definition> view_operators() {
        [](Arguments& a) -> Value { return stack(a[0].toTensorVector(), a[1].toInt()); }},
       {"hstack(Tensor[] tensors)",
        [](Arguments& a) -> Value {
-         return cat(a[0].toTensorVector(), a[0].toTensorVector().at(0).dim() == 1 ? 0 : 1);
+         const std::vector<Tensor> parts = a[0].toTensorVector();
+         check(!parts.empty(), "hstack expects a non-empty TensorList");
+         return cat(parts, parts[0].dim() == 1 ? 0 : 1);
        }},
       {"vstack(Tensor[] tensors)",
        [](Arguments& a) -> Value {
@@ -206,9 +213,11 @@ inline std::vector<Definition> view_operators() {
        }},
       {"repeat_interleave(Tensor self, int repeats, int? dim=None, *, int? output_size=None)",
        [](Arguments& a) -> Value {
-         const Tensor t = a[2].isNone() ? reshape(a[0].toTensor(), {-1}) : a[0].toTensor();
+         const bool flat = a[2].isNone() || a[0].toTensor().dim() == 0;
+         const Tensor t = flat ? flatten(a[0].toTensor(), 0, -1) : a[0].toTensor();
          const std::int64_t d = a[2].isNone() ? 0 : t.wrap(a[2].toInt());
          Sizes sizes = t.sizes();
+         check(a[1].toInt() >= 0, "Repeats must be non-negative");
          sizes.insert(sizes.begin() + d + 1, a[1].toInt());
          return flatten(clone(expand(unsqueeze(t, d + 1), sizes)), d, d + 1);
        }},
@@ -239,7 +248,14 @@ inline std::vector<Definition> view_operators() {
       {"pixel_shuffle(Tensor self, int upscale_factor)",
        [](Arguments& a) -> Value {
          const Tensor& t = a[0].toTensor();
-         const std::int64_t r = a[1].toInt(), c = t.size(-3) / (r * r), h = t.size(-2), w = t.size(-1);
+         const std::int64_t r = a[1].toInt();
+         check(t.dim() >= 3, "pixel_shuffle expects input to have at least 3 dimensions, but got input with ", t.dim(),
+               " dimension(s)");
+         check(r > 0, "pixel_shuffle expects a positive upscale_factor, but got ", r);
+         check(r == std::int32_t(r) && t.size(-3) % (r * r) == 0,
+               "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but "
+               "input.size(-3)=", t.size(-3), " is not divisible by ", times(r, r));
+         const std::int64_t c = t.size(-3) / (r * r), h = t.size(-2), w = t.size(-1);
          const Tensor parts = reshape(t, {-1, c, r, r, h, w});
          Sizes sizes(t.sizes().begin(), t.sizes().end() - 3);
          sizes.insert(sizes.end(), {c, h * r, w * r});

@@ -196,10 +196,10 @@ class Parser {
     Expr first = parse_expression();
     if (!at_sign(",")) return first;
     Expr tuple = make(Expr::tuple);
-    tuple.children.push_back(std::move(first));
+    adopt(tuple, std::move(first));
     while (accept(",")) {
       if (at(Token::newline) || at_sign("=")) break;
-      tuple.children.push_back(parse_expression());
+      adopt(tuple, parse_expression());
     }
     return tuple;
   }
@@ -209,10 +209,10 @@ class Parser {
     Expr e = parse_postfix();
     if (accept("if")) {
       Expr ternary = make(Expr::ternary);
-      ternary.children.push_back(parse_expression());
+      adopt(ternary, parse_expression());
       check(accept("else"), "line ", peek().line, ": expected 'else'");
-      ternary.children.push_back(std::move(e));
-      ternary.children.push_back(parse_expression());
+      adopt(ternary, std::move(e));
+      adopt(ternary, parse_expression());
       return ternary;
     }
     return e;
@@ -221,12 +221,11 @@ class Parser {
   // What follows an expression: .name, (arguments), [index]
   Expr parse_postfix() {
     Expr e = parse_atom();
-    for (int length = 0;; ++length) {
-      check(length < 32, "line ", peek().line, ": this expression goes on for too long");
+    for (;;) {
       if (accept(".")) {
         Expr attribute = make(Expr::attribute);
         attribute.text = expect_name();
-        attribute.children.push_back(std::move(e));
+        adopt(attribute, std::move(e));
         e = std::move(attribute);
       } else if (accept("(")) {
         e = parse_call(std::move(e));
@@ -240,7 +239,7 @@ class Parser {
 
   Expr parse_call(Expr callee) {
     Expr call = make(Expr::call);
-    call.children.push_back(std::move(callee));
+    adopt(call, std::move(callee));
     while (!accept(")")) {
       if (at(Token::name) && tokens_[at_ + 1].kind == Token::sign && tokens_[at_ + 1].text == "=") {
         call.keywords.push_back(next().text);
@@ -248,7 +247,7 @@ class Parser {
       } else {
         check(call.keywords.empty(), "line ", peek().line, ": a positional argument follows a keyword argument");
       }
-      call.children.push_back(parse_expression());
+      adopt(call, parse_expression());
       if (!accept(",")) {
         expect(")");
         break;
@@ -259,19 +258,19 @@ class Parser {
 
   Expr parse_subscript(Expr from) {
     Expr subscript = make(Expr::subscript);
-    subscript.children.push_back(std::move(from));
+    adopt(subscript, std::move(from));
     Expr first = at_sign(":") ? make(Expr::constant) : at_sign("]") ? make(Expr::tuple) : parse_expression();
     if (accept(":")) {
       subscript.kind = Expr::slice;
-      subscript.children.push_back(std::move(first));
-      subscript.children.push_back(at_sign("]") ? make(Expr::constant) : parse_expression());
+      adopt(subscript, std::move(first));
+      adopt(subscript, at_sign("]") ? make(Expr::constant) : parse_expression());
     } else if (at_sign(",")) {  // only types: Tuple[int, str]
       Expr tuple = make(Expr::tuple);
-      tuple.children.push_back(std::move(first));
-      while (accept(",") && !at_sign("]")) tuple.children.push_back(parse_expression());
-      subscript.children.push_back(std::move(tuple));
+      adopt(tuple, std::move(first));
+      while (accept(",") && !at_sign("]")) adopt(tuple, parse_expression());
+      adopt(subscript, std::move(tuple));
     } else {
-      subscript.children.push_back(std::move(first));
+      adopt(subscript, std::move(first));
     }
     expect("]");
     return subscript;
@@ -307,7 +306,7 @@ class Parser {
   Expr parse_parenthesis() {
     Expr tuple = make(Expr::tuple);
     while (!accept(")")) {
-      tuple.children.push_back(parse_expression());
+      adopt(tuple, parse_expression());
       if (accept(",")) continue;
       expect(")");
       if (tuple.children.size() == 1) return Expr(tuple.children[0]);
@@ -319,10 +318,10 @@ class Parser {
   Expr parse_items(Expr::Kind kind, const char* close) {
     Expr items = make(kind);
     while (!accept(close)) {
-      items.children.push_back(parse_expression());
+      adopt(items, parse_expression());
       if (kind == Expr::dict) {
         expect(":");
-        items.children.push_back(parse_expression());
+        adopt(items, parse_expression());
       }
       if (!accept(",")) {
         expect(close);
@@ -352,7 +351,12 @@ class Parser {
     return e;
   }
 
-  // Trees as deep as a damaged file wants would exhaust the stack.
+  // Trees as deep as a damaged file wants would exhaust the stack: of the parser, and of whatever walks down a tree later.
+  void adopt(Expr& parent, Expr child) const {
+    parent.height = std::max(parent.height, child.height + 1);
+    check(parent.height < 400, "line ", peek().line, ": this expression goes on for too long");
+    parent.children.push_back(std::move(child));
+  }
   struct Nesting {
     Parser& parser;
     explicit Nesting(Parser& p) : parser(p) {

@@ -271,14 +271,14 @@ class Unpickler {
     const std::int64_t numel = parts[4].toInt();
     auto& storage = storages_[record];
     if (storage == nullptr)
-      storage = std::make_shared<Storage>(aligned(archive_.read(record), std::size_t(element_size(dtype))));
+      storage = std::make_shared<Storage>(aligned(archive_.read(record)));
     check(numel >= 0 && numel <= storage->nbytes / element_size(dtype), "record ", record, " has ", storage->nbytes,
           " bytes, too few for ", numel, " elements");
     return Tensor(storage, {numel}, {1}, 0, dtype);
   }
 
-  static Bytes aligned(Bytes bytes, std::size_t alignment) {
-    if (reinterpret_cast<std::uintptr_t>(bytes.data) % alignment == 0) return bytes;
+  static Bytes aligned(Bytes bytes) {  // for the largest elements: another tensor may see others in the same bytes
+    if (reinterpret_cast<std::uintptr_t>(bytes.data) % alignof(double) == 0) return bytes;
     return own_bytes({bytes.data, bytes.data + bytes.size});
   }
 
@@ -304,8 +304,10 @@ class Unpickler {
 
 // What torch.save wrote: tensors, numbers, strings, lists, tuples and dicts.
 inline Value load_values(const std::string& path) {
-  const Archive archive = Archive::open(path);
-  return Unpickler(archive, "data.pkl", "data", nullptr).run();
+  return guarded(path, [&] {
+    const Archive archive = Archive::open(path);
+    return Unpickler(archive, "data.pkl", "data", nullptr).run();
+  });
 }
 
 }  // namespace torchscript

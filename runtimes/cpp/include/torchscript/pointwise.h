@@ -80,9 +80,6 @@ Tensor pointwise(const Tensor& a, Rule rule, F f) {
   });
 }
 
-inline std::int64_t plus(std::int64_t a, std::int64_t b) { return wrapping(std::uint64_t(a) + std::uint64_t(b)); }
-inline std::int64_t minus(std::int64_t a, std::int64_t b) { return wrapping(std::uint64_t(a) - std::uint64_t(b)); }
-inline std::int64_t times(std::int64_t a, std::int64_t b) { return wrapping(std::uint64_t(a) * std::uint64_t(b)); }
 template <class T, class = std::enable_if_t<std::is_floating_point_v<T>>>
 T plus(T a, T b) {
   return a + b;

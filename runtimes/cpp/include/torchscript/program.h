@@ -43,6 +43,7 @@ struct Expr {
   std::vector<Expr> children;         // call: the callee, then the arguments; dict: key, value, key, value
   std::vector<std::string> keywords;  // call: the names of the last arguments
   int line = 0;
+  int height = 0;  // of the tree below
 
   Target target = unknown;
   std::size_t slot = 0;                    // of a local variable

@@ -15,7 +15,10 @@ namespace torchscript {
 // All dimensions when none are given.
 inline std::vector<bool> mask_of_dims(const Tensor& t, const Sizes& dims) {
   std::vector<bool> mask(std::size_t(std::max<std::int64_t>(t.dim(), 1)), dims.empty());
-  for (const std::int64_t d : dims) mask[std::size_t(t.wrap(d))] = true;
+  for (const std::int64_t d : dims) {
+    check(!mask[std::size_t(t.wrap(d))], "dim ", t.wrap(d), " appears multiple times in the list of dims");
+    mask[std::size_t(t.wrap(d))] = true;
+  }
   return mask;
 }
 

@@ -154,7 +154,7 @@ struct OperatorFamily {
     Arguments bound;
     for (const bool loosely : {false, true})
       for (const Operator& op : overloads)
-        if (op.schema.bind(given, keywords, loosely, bound)) return op.kernel(bound);
+        if (op.schema.bind(given, keywords, loosely, bound)) return guarded(name, [&] { return op.kernel(bound); });
     std::string kinds, known;
     for (const Value& value : given) kinds += std::string(kinds.empty() ? "" : ", ") + value.kind();
     for (const Operator& op : overloads) known += "\n  " + op.schema.text();

@@ -16,21 +16,24 @@
 #include <vector>
 
 #include "dtype.h"
+#include "integers.h"
 #include "mapped_file.h"
 
 namespace torchscript {
 
 using Sizes = std::vector<std::int64_t>;
 
-// The number of elements. Sizes may come from a damaged file, so it must not overflow.
+// The number of elements. Sizes may come from a damaged file, so neither it nor strides made of them may overflow.
 inline std::int64_t product(const Sizes& sizes) {
   std::int64_t n = 1;
+  bool empty = false;
   for (const auto size : sizes) {
     check(size >= 0, "a size is negative: ", size);
     check(size == 0 || n <= (std::int64_t(1) << 46) / size, "a tensor of so many elements cannot be");
-    n *= size;
+    n *= std::max<std::int64_t>(size, 1);
+    empty = empty || size == 0;
   }
-  return n;
+  return empty ? 0 : n;
 }
 
 inline Sizes contiguous_strides(const Sizes& sizes) {
@@ -53,11 +56,8 @@ struct Storage {
   explicit Storage(Bytes bytes) : data(bytes.data), nbytes(std::int64_t(bytes.size)), owner(std::move(bytes.owner)) {}
   explicit Storage(std::int64_t n) : nbytes(n) {
     constexpr std::align_val_t alignment{64};
-    try {
-      data = static_cast<std::uint8_t*>(::operator new(std::size_t(n), alignment));
-    } catch (const std::bad_alloc&) {
-      fail("there is no memory for a tensor of ", n, " bytes");
-    }
+    data = static_cast<std::uint8_t*>(::operator new(room_for(n), alignment, std::nothrow));
+    check(data != nullptr, "there is no memory for a tensor of ", n, " bytes");
     owner = std::shared_ptr<void>(data, [](void* p) { ::operator delete(p, alignment); });
   }
 };
@@ -75,17 +75,19 @@ class Tensor {
  public:
   Tensor() = default;
 
-  // A tensor that looks at a storage: every element it can reach must lie inside.
+  // A tensor that looks at a storage. Whatever view an operator computes, this is where every element it can reach must lie
+  // inside, and whatever the computation overflowed to is found out.
   Tensor(std::shared_ptr<Storage> storage, Sizes sizes, Sizes strides, std::int64_t offset, Dtype dtype) {
     impl_ = std::make_shared<TensorImpl>();
     impl_->numel = product(sizes);
     check(sizes.size() == strides.size(), "sizes and strides of different length");
+    check(sizes.size() <= 64, "a tensor of ", sizes.size(), " dimensions; 64 are the most");
     check(offset >= 0, "a negative storage offset");
     const std::int64_t room = storage->nbytes / element_size(dtype);
     std::int64_t last = offset;
     for (std::size_t i = 0; i < sizes.size() && impl_->numel > 0; ++i) {
-      check(strides[i] >= 0, "a negative stride");
       if (sizes[i] == 1 || strides[i] == 0) continue;
+      check(strides[i] > 0, "a negative stride");
       check(sizes[i] - 1 <= room / strides[i], "a tensor reaches outside its storage");
       last += (sizes[i] - 1) * strides[i];
       check(last < room, "a tensor reaches outside its storage");
@@ -128,7 +130,10 @@ class Tensor {
     check(dim() > 0, "Dimension specified as ", d, " but tensor has no dimensions");
     return impl_->sizes[std::size_t(wrap(d))];
   }
-  std::int64_t stride(std::int64_t d) const { return impl_->strides[std::size_t(wrap(d))]; }
+  std::int64_t stride(std::int64_t d) const {
+    check(dim() > 0, "Dimension specified as ", d, " but tensor has no dimensions");
+    return impl_->strides[std::size_t(wrap(d))];
+  }
 
   bool is_contiguous() const {
     std::int64_t expected = 1;
@@ -143,7 +148,7 @@ class Tensor {
   template <class T>
   T* data() const {
     check(dtype() == dtype_of<T>, "expected a tensor of ", name_of(dtype_of<T>), " but found ", name_of(dtype()));
-    return reinterpret_cast<T*>(impl_->storage->data) + impl_->offset;
+    return reinterpret_cast<T*>(impl_->storage->data) + (numel() == 0 ? 0 : impl_->offset);
   }
 
   Tensor view_as(Sizes new_sizes, Sizes new_strides, std::int64_t offset) const {

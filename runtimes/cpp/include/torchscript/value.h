@@ -21,13 +21,19 @@ namespace torchscript {
 class Value;
 struct ClassType;
 
+// Values lie in each other as deep as a program wants. Destroyed one inside the other they would exhaust the stack, so what a
+// container held waits until the outermost one is gone.
+inline void let_go(std::vector<Value>& items);
+
 struct List {
   std::vector<Value> items;
+  ~List() { let_go(items); }
 };
 
 struct Tuple {
   std::vector<Value> items;
   const ClassType* type = nullptr;  // a NamedTuple's, for the names of its fields
+  ~Tuple() { let_go(items); }
 };
 
 struct Device {
@@ -50,12 +56,14 @@ struct Dict {
   Value* find(const Value& key);
   void set(const Value& key, Value value);
   bool erase(const Value& key);
+  ~Dict();
 };
 
 // An instance of a class: attributes in the order of the class. For a module, its submodules and parameters are attributes.
 struct Object {
   const ClassType* type = nullptr;
   std::vector<Value> attributes;
+  ~Object() { let_go(attributes); }
 };
 
 using ListPtr = std::shared_ptr<List>;
@@ -73,15 +81,22 @@ class Value {
   Value(std::string v) : payload_(std::move(v)) {}
   Value(const char* v) : payload_(std::string(v)) {}
   Value(Device v) : payload_(std::move(v)) {}
-  Value(Tensor v) : payload_(std::move(v)) {}
+  Value(Tensor v) : payload_(std::move(v)) { check(get<Tensor>().defined(), "a tensor without a value"); }
   Value(ListPtr v) : payload_(std::move(v)) {}
   Value(TuplePtr v) : payload_(std::move(v)) {}
   Value(DictPtr v) : payload_(std::move(v)) {}
   Value(ObjectPtr v) : payload_(std::move(v)) {}
 
-  static Value list(std::vector<Value> items) { return std::make_shared<List>(List{std::move(items)}); }
+  static Value list(std::vector<Value> items) {
+    auto made = std::make_shared<List>();
+    made->items = std::move(items);
+    return made;
+  }
   static Value tuple(std::vector<Value> items, const ClassType* type = nullptr) {
-    return std::make_shared<Tuple>(Tuple{std::move(items), type});
+    auto made = std::make_shared<Tuple>();
+    made->items = std::move(items);
+    made->type = type;
+    return made;
   }
   template <class T>
   static Value list_of(const std::vector<T>& items) {
@@ -126,6 +141,12 @@ class Value {
     if (isInt() || isTensor()) return {toInt()};
     Sizes out;
     for (const Value& v : elements()) out.push_back(v.toInt());
+    return out;
+  }
+  // Numbers that describe a window are multiplied with one another; PyTorch's kernels take no more than 32 bits there, too.
+  Sizes toInt32Vector() const {
+    Sizes out = toIntVector();
+    for (const std::int64_t v : out) check(v == std::int32_t(v), "integer out of range: ", v);
     return out;
   }
   std::vector<Tensor> toTensorVector() const {
@@ -174,8 +195,35 @@ inline const void* Value::identity() const {
   return nullptr;
 }
 
+inline void let_go(std::vector<Value>& items) {
+  thread_local std::vector<Value>* waiting = nullptr;
+  if (waiting != nullptr) {
+    for (Value& item : items)
+      if (item.identity() != nullptr) waiting->push_back(std::move(item));
+    return;
+  }
+  std::vector<Value> queue = std::move(items);
+  waiting = &queue;
+  while (!queue.empty()) {
+    const Value next = std::move(queue.back());
+    queue.pop_back();
+  }
+  waiting = nullptr;
+}
+
+inline Dict::~Dict() {
+  places.clear();
+  std::vector<Value> items;
+  for (auto& entry : entries) items.push_back(std::move(entry.second));
+  let_go(items);
+}
+
+// A walk down into values that lie in each other, which may be a list that contains itself.
+inline void check_depth(int depth) { check(depth < 500, "values are nested too deeply"); }
+
 // Equality as `==` has it for everything but tensors. 1 == 1.0 == True.
-inline bool equal(const Value& a, const Value& b) {
+inline bool equal(const Value& a, const Value& b, int depth = 0) {
+  check_depth(depth);
   if (a.isScalar() && b.isScalar()) {
     if (a.isDouble() || b.isDouble()) return a.toDouble() == b.toDouble();
     return a.toInt() == b.toInt();
@@ -187,14 +235,16 @@ inline bool equal(const Value& a, const Value& b) {
   if (a.isTensor()) return a.toTensor().is(b.toTensor());
   if (a.isList() || a.isTuple()) {
     const auto &x = a.elements(), &y = b.elements();
-    return x.size() == y.size() && std::equal(x.begin(), x.end(), y.begin(), equal);
+    return x.size() == y.size() && std::equal(x.begin(), x.end(), y.begin(), [depth](const Value& p, const Value& q) {
+             return equal(p, q, depth + 1);
+           });
   }
   if (a.isDict()) {
     Dict &x = a.toDict(), &y = b.toDict();
     if (x.entries.size() != y.entries.size()) return false;
     for (const auto& [key, value] : x.entries) {
       const Value* other = y.find(key);
-      if (other == nullptr || !equal(value, *other)) return false;
+      if (other == nullptr || !equal(value, *other, depth + 1)) return false;
     }
     return true;
   }

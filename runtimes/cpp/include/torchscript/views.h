@@ -51,7 +51,7 @@ inline Tensor movedim(const Tensor& t, std::int64_t from, std::int64_t to) {
 inline Tensor unsqueeze(const Tensor& t, std::int64_t d) {
   const std::int64_t at = t.wrap(d, 1);
   Sizes sizes = t.sizes(), strides = t.strides();
-  const std::int64_t stride = at < t.dim() ? t.sizes()[std::size_t(at)] * t.strides()[std::size_t(at)] : 1;
+  const std::int64_t stride = at < t.dim() ? times(t.sizes()[std::size_t(at)], t.strides()[std::size_t(at)]) : 1;
   sizes.insert(sizes.begin() + at, 1);
   strides.insert(strides.begin() + at, stride);
   return t.view_as(sizes, strides);
@@ -80,7 +80,7 @@ inline Tensor select(const Tensor& t, std::int64_t d, std::int64_t index) {
   check(i >= 0 && i < n, "select(): index ", index, " out of range for tensor of size ", to_string(t.sizes()),
         " at dimension ", at);
   Sizes sizes = t.sizes(), strides = t.strides();
-  const std::int64_t offset = t.storage_offset() + i * strides[at];
+  const std::int64_t offset = plus(t.storage_offset(), times(i, strides[at]));
   sizes.erase(sizes.begin() + std::ptrdiff_t(at));
   strides.erase(strides.begin() + std::ptrdiff_t(at));
   return t.view_as(sizes, strides, offset);
@@ -94,15 +94,15 @@ inline Tensor slice(const Tensor& t, std::int64_t d, std::int64_t start, std::in
   const std::int64_t a = std::clamp<std::int64_t>(start < 0 ? start + n : start, 0, n);
   const std::int64_t b = std::clamp<std::int64_t>(stop < 0 ? stop + n : stop, a, n);
   Sizes sizes = t.sizes(), strides = t.strides();
-  const std::int64_t offset = t.storage_offset() + a * strides[at];
-  sizes[at] = (b - a + step - 1) / step;
-  strides[at] *= step;
+  const std::int64_t offset = plus(t.storage_offset(), times(a, strides[at]));
+  sizes[at] = (b - a) / step + ((b - a) % step != 0 ? 1 : 0);
+  strides[at] = times(strides[at], step);
   return t.view_as(sizes, strides, offset);
 }
 
 inline Tensor narrow(const Tensor& t, std::int64_t d, std::int64_t start, std::int64_t length) {
   const std::int64_t n = t.size(d), a = start < 0 ? start + n : start;
-  check(a >= 0 && length >= 0 && a + length <= n, "start (", start, ") + length (", length,
+  check(a >= 0 && a <= n && length >= 0 && length <= n - a, "start (", start, ") + length (", length,
         ") exceeds dimension size (", n, ").");
   return slice(t, d, a, a + length);
 }
@@ -113,20 +113,20 @@ inline Tensor diagonal(const Tensor& t, std::int64_t offset, std::int64_t d1, st
   const std::int64_t rows = t.sizes()[x] + std::min<std::int64_t>(offset, 0),
                      columns = t.sizes()[y] - std::max<std::int64_t>(offset, 0);
   const std::int64_t n = std::max<std::int64_t>(std::min(rows, columns), 0);
-  const std::int64_t start = t.storage_offset() + (n == 0        ? 0
-                                                   : offset >= 0 ? offset * t.strides()[y]
-                                                                 : -offset * t.strides()[x]);
+  const std::int64_t start = plus(t.storage_offset(), n == 0        ? 0
+                                                      : offset >= 0 ? offset * t.strides()[y]
+                                                                    : -offset * t.strides()[x]);
   Sizes sizes, strides;
   for (std::size_t i = 0; i < t.sizes().size(); ++i)
     if (i != x && i != y) sizes.push_back(t.sizes()[i]), strides.push_back(t.strides()[i]);
   sizes.push_back(n);
-  strides.push_back(t.strides()[x] + t.strides()[y]);
+  strides.push_back(plus(t.strides()[x], t.strides()[y]));
   return t.view_as(sizes, strides, start);
 }
 
 // One size may be -1: whatever is left.
 inline Sizes infer_size(Sizes sizes, std::int64_t numel) {
-  std::int64_t known = 1;
+  Sizes given;
   std::size_t unknown = sizes.size();
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i] == -1) {
@@ -134,9 +134,10 @@ inline Sizes infer_size(Sizes sizes, std::int64_t numel) {
       unknown = i;
     } else {
       check(sizes[i] >= 0, "invalid shape dimension ", sizes[i]);
-      known *= sizes[i];
+      given.push_back(sizes[i]);
     }
   }
+  const std::int64_t known = product(given);
   const bool fits = unknown < sizes.size() ? known > 0 && numel % known == 0 : known == numel;
   check(fits, "shape '", to_string(sizes), "' is invalid for input of size ", numel);
   if (unknown < sizes.size()) sizes[unknown] = numel / known;
@@ -190,6 +191,8 @@ inline Tensor flatten(const Tensor& t, std::int64_t start, std::int64_t end) {
   return reshape(t, sizes);
 }
 
+constexpr std::int64_t piece = 256;  // bytes that a tensor takes which shows a part of another: many can show one element
+
 // Pieces of given lengths along a dimension.
 inline std::vector<Tensor> split(const Tensor& t, const Sizes& lengths, std::int64_t d) {
   std::vector<Tensor> parts;
@@ -205,12 +208,14 @@ inline std::vector<Tensor> split(const Tensor& t, const Sizes& lengths, std::int
 inline std::vector<Tensor> split(const Tensor& t, std::int64_t length, std::int64_t d) {
   check(length > 0 || t.size(d) == 0, "split expects split_size be positive, but got split_size=", length);
   Sizes lengths;
+  room_for(t.size(d) / std::max<std::int64_t>(length, 1), piece);
   for (std::int64_t left = t.size(d); left > 0; left -= length) lengths.push_back(std::min(length, left));
   if (lengths.empty()) lengths.push_back(0);
   return split(t, lengths, d);
 }
 inline std::vector<Tensor> unbind(const Tensor& t, std::int64_t d) {
   std::vector<Tensor> parts;
+  room_for(t.size(d), piece);
   for (std::int64_t i = 0; i < t.size(d); ++i) parts.push_back(select(t, d, i));
   return parts;
 }

@@ -29,6 +29,7 @@ class Archive {
   static Archive open(const std::string& path) { return {map_file(path), path}; }
 
   const std::string& name() const { return name_; }
+  std::size_t size() const { return file_.size; }
   bool has(const std::string& record) const { return records_.count(record) != 0; }
   const std::map<std::string, Record>& records() const {
     return records_;
@@ -73,8 +74,23 @@ class Archive {
       find_directory(entries, at);
       for (std::uint64_t i = 0; i < entries; ++i) at = read_entry(at, i == 0);
       check(!records_.empty(), "no records");
+      check_inflation();
     } catch (const Error& error) {
       fail(name_, ": not a readable zip archive: ", error.what());
+    }
+  }
+
+  // Records that are read into memory may not be much larger than the file; nor may many records be the same bytes of it.
+  void check_inflation() const {
+    std::uint64_t inflated = 0, stored = 0;
+    const std::uint64_t allowed = 8 * file_.size + (1 << 24);
+    for (const auto& [name, record] : records_) {
+      check(record.compressed_size <= file_.size - stored, "record ", name, " overlaps with another");
+      stored += record.compressed_size;
+      if (record.method == 0) continue;
+      check(record.size <= allowed - inflated, "its records would inflate to more than ", allowed,
+            " bytes (8 times the file and 16 MiB): a compression bomb; if it is not, store its records uncompressed");
+      inflated += record.size;
     }
   }
 
@@ -140,7 +156,6 @@ class Archive {
       return {file_.data + at, std::size_t(record.size), file_.owner};
     }
     check(record.method == 8, "compressed by method ", record.method, ", which is not read here");
-    check(record.size / 1100 <= record.compressed_size, "declares more bytes than deflate can make");
     return own_bytes(Inflater(file_.data + at, std::size_t(record.compressed_size)).run(std::size_t(record.size)));
   }
 

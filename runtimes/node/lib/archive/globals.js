@@ -85,7 +85,7 @@ function rebuildTensor([storage, offset, sizes, strides, requiresGrad]) {
     fail("is described wrongly");
   const [n, s, first] = [Array.from(sizes, Number), Array.from(strides, Number), Number(offset)];
   const last = numel(n) === 0 ? -1 : n.reduce((at, size, d) => at + (size - 1) * s[d], first);
-  if (first > storage.array.length || last >= storage.array.length || numel(n) > Number.MAX_SAFE_INTEGER)
+  if (last >= storage.array.length || numel(n) > Number.MAX_SAFE_INTEGER)
     fail(`of sizes [${n}] reaches beyond its storage`);
   const t = new Tensor(storage, storage.dtype, n, s, first);
   t.requiresGrad = requiresGrad === true;

@@ -75,6 +75,24 @@ class ArchiveReader {
       at = this.readEntry(at);
     }
     if (!this.records.size) this.refuse("it has no records");
+    this.checkInflation();
+  }
+
+  /** Records that are read into memory may not be much larger than the file; nor may many records be the same bytes of it. */
+  checkInflation() {
+    const allowed = 8 * this.bytes.length + 2 ** 24;
+    let [inflated, stored] = [0, 0];
+    for (const { name, method, size, compressed } of this.records.values()) {
+      stored += compressed;
+      if (stored > this.bytes.length) throw new ArchiveError("overlaps with another", name);
+      if (method !== 0) inflated += size;
+      if (inflated > allowed) {
+        throw new ArchiveError(
+          `its records would inflate to more than ${allowed} bytes (8 times the file and 16 MiB): a compression bomb; if it is not, store its records uncompressed`,
+          name,
+        );
+      }
+    }
   }
 
   readEntry(at) {

@@ -8,9 +8,9 @@
  */
 "use strict";
 
+const dt = require("../tensor/dtype");
 const { op } = require("../script/operators");
-const { unary, binary, into, floating, resultType } = require("../tensor/compute");
-const { clamp } = require("./binary");
+const { unary, binary, into, resultType } = require("../tensor/compute");
 const { mapRows } = require("./rows");
 const { erf } = require("./special");
 const { random } = require("./random");
@@ -20,7 +20,6 @@ const relu = (t) => unary(t, (x) => (x < 0 ? 0 : x), t.dtype);
 
 /** schema after `Tensor self`, and what makes the function of one element from the other arguments */
 const ACTIVATIONS = {
-  relu6: ["", () => (x) => Math.min(Math.max(x, 0), 6)],
   silu: ["", () => (x) => x * sigmoid(x)],
   mish: ["", () => (x) => x * Math.tanh(Math.log1p(Math.exp(x)))],
   hardsigmoid: ["", () => (x) => Math.min(Math.max(x / 6 + 0.5, 0), 1)],
@@ -32,28 +31,58 @@ const ACTIVATIONS = {
     ", Scalar alpha=1, Scalar scale=1, Scalar input_scale=1",
     (a, s, i) => (x) => Number(s) * (x > 0 ? x : Number(a) * Math.expm1(x * Number(i))),
   ],
-  celu: [", Scalar alpha=1.0", (a) => (x) => (x > 0 ? x : Number(a) * Math.expm1(x / Number(a)))],
-  gelu: [', *, str approximate="none"', (how) => (how === "tanh" ? geluTanh : (x) => 0.5 * x * (1 + erf(x * Math.SQRT1_2)))],
+  celu: [", Scalar alpha=1.0", celuOf],
+  gelu: [', *, str approximate="none"', geluBy],
   softplus: [
     ", Scalar beta=1, Scalar threshold=20",
     (b, limit) => (x) => (x * Number(b) > Number(limit) ? x : Math.log1p(Math.exp(x * Number(b))) / Number(b)),
   ],
-  threshold: [", Scalar threshold, Scalar value", (limit, value) => (x) => (x <= Number(limit) ? Number(value) : x)],
 };
+
+function celuOf(alpha) {
+  const a = Number(alpha);
+  if (a === 0) throw new RangeError("ZeroDivisionError: alpha cannot be 0 for CELU");
+  return (x) => (x > 0 ? x : a * Math.expm1(x / a));
+}
+
+function geluBy(how) {
+  if (how !== "tanh" && how !== "none") throw new RangeError("approximate argument must be either none or tanh.");
+  return how === "tanh" ? geluTanh : (x) => 0.5 * x * (1 + erf(x * Math.SQRT1_2));
+}
 
 const geluTanh = (x) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)));
 
 for (const [name, [rest, kernel]] of Object.entries(ACTIVATIONS)) {
-  const run = (t, ...args) => unary(t, kernel(...args), floating(t.dtype));
+  const run = (t, ...args) => {
+    if (t.dtype.category < 2) throw new TypeError(`"${name}" not implemented for '${t.dtype.legacy}'`);
+    return unary(t, kernel(...args));
+  };
   op(`${name}(Tensor self${rest})`, run);
   op(`${name}_(Tensor self${rest})`, (self, ...args) => into(self, run(self, ...args)));
 }
 
+const THRESHOLD = "Tensor self, Scalar threshold, Scalar value";
+const threshold = (t, limit, value) => unary(t, (x) => (x <= limit ? dt.cast(value, t.dtype) : x));
+op(`threshold(${THRESHOLD})`, threshold);
+op(`threshold_(${THRESHOLD})`, (t, ...args) => into(t, threshold(t, ...args)));
+op("relu6(Tensor self)", (t) => hardtanh(t, 0n, 6n));
+op("relu6_(Tensor self)", (t) => into(t, hardtanh(t, 0n, 6n)));
 op("relu(Tensor self)", relu);
 op("relu_(Tensor self)", (self) => into(self, relu(self)));
 const HARDTANH = "Tensor self, Scalar min_val=-1, Scalar max_val=1";
-op(`hardtanh(${HARDTANH})`, (t, low, high) => clamp(t, Number(low), Number(high)));
-op(`hardtanh_(${HARDTANH})`, (t, low, high) => into(t, clamp(t, Number(low), Number(high))));
+op(`hardtanh(${HARDTANH})`, hardtanh);
+op(`hardtanh_(${HARDTANH})`, (t, low, high) => into(t, hardtanh(t, low, high)));
+
+/** Between two numbers, which are taken as elements of the tensor. */
+function hardtanh(t, low, high) {
+  if (t.dtype === dt.bool) throw new TypeError("Bool inputs not supported for hardtanh");
+  const [a, b] = [dt.cast(low, t.dtype), dt.cast(high, t.dtype)];
+  return unary(t, (x) => {
+    const atLeast = x < a ? a : x;
+    return atLeast > b ? b : atLeast;
+  });
+}
+
 op("prelu(Tensor self, Tensor weight)", (t, weight) => {
   const slopes = weight.numel === 1 || t.dim < 2 ? weight : weight.reshape([weight.numel, ...new Array(t.dim - 2).fill(1)]);
   return binary(t, slopes, (x, a) => (x > 0 ? x : a * x), resultType(t, weight));
@@ -61,6 +90,7 @@ op("prelu(Tensor self, Tensor weight)", (t, weight) => {
 op("glu(Tensor self, int dim=-1)", (t, dim) => {
   const d = dim < 0 ? dim + t.dim : dim;
   const half = t.sizes[d] / 2;
+  if (!Number.isInteger(half)) throw new RangeError(`Halving dimension must be even, but dimension ${dim} is size ${t.sizes[d]}`);
   return binary(t.slice(d, 0, half), t.slice(d, half, 2 * half), (x, gate) => x * sigmoid(gate));
 });
 
@@ -79,7 +109,8 @@ const softmaxRow =
   };
 
 function softmax(t, dim, dtype = null, logarithm = false) {
-  const type = dtype || floating(t.dtype);
+  const type = dtype || t.dtype;
+  if (type.category < 2) throw new TypeError(`"softmax" not implemented for '${type.legacy}'`);
   return mapRows(t, dim, type, [type], softmaxRow(logarithm))[0];
 }
 

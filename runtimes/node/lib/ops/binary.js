@@ -74,7 +74,7 @@ function remainder(a, b) {
 }
 
 function refuseZero(b) {
-  const values = b instanceof Tensor ? b.data : [b];
+  const values = b instanceof Tensor ? b.data : [Number(b)];
   if (values.includes(0) || values.includes(0n)) throw new RangeError("ZeroDivisionError");
 }
 
@@ -98,7 +98,10 @@ arithmetic("div", ", *, str? rounding_mode", divide);
 arithmetic("true_divide", "", divide);
 arithmetic("floor_divide", "", floorDivision);
 arithmetic("remainder", "", remainder);
-arithmetic("fmod", "", (a, b) => binary(a, b, (x, y) => x % y));
+arithmetic("fmod", "", (a, b) => {
+  if (resultType(a, b).category < 2) refuseZero(b);
+  return binary(a, b, (x, y) => x % y);
+});
 arithmetic("atan2", "", (a, b) => binary(a, b, Math.atan2, floating(resultType(a, b))));
 arithmetic("pow", "", power);
 op("pow(Scalar self, Tensor exponent)", power);

@@ -13,6 +13,7 @@ const { scalarOp, call } = require("../script/operators");
 const { Tensor } = require("../tensor/tensor");
 const { Tuple, equal, str } = require("../script/values");
 const { toBool } = require("../script/builtins");
+const { roomFor, ITEM } = require("../limits");
 
 const sameLists = (list, items) => list.splice(0, list.length, ...items) && null;
 
@@ -26,6 +27,7 @@ function position(index, length, what = "list") {
 /** Start, end and step of a slice, as Python has them: null means from the beginning or to the end. */
 function sliced(length, start, end, step) {
   const by = Number(step === null ? 1n : step);
+  if (by === 0) throw new ScriptError("List slice should have non-zero step");
   const clamp = (i) => Math.min(Math.max(i < 0 ? i + length : i, by < 0 ? -1 : 0), by < 0 ? length - 1 : length);
   const from = start === null ? (by < 0 ? length - 1 : 0) : clamp(Number(start));
   const to = end === null ? (by < 0 ? -1 : length) : clamp(Number(end));
@@ -53,8 +55,15 @@ scalarOp("len(Tensor self)", (t) => {
 scalarOp("len(any[] self)", (list) => BigInt(list.length));
 scalarOp("add(t[] a, t[] b)", (a, b) => [...a, ...b]);
 scalarOp("add_(t[] a, t[] b)", (a, b) => a.push(...b) && a);
-scalarOp("mul(t[] a, int n)", (list, n) => new Array(Math.max(0, Number(n))).fill(list).flat(1));
-scalarOp("mul(int n, t[] a)", (n, list) => new Array(Math.max(0, Number(n))).fill(list).flat(1));
+scalarOp("mul(t[] a, int n)", repeated);
+scalarOp("mul(int n, t[] a)", (n, list) => repeated(list, n));
+
+function repeated(list, n) {
+  const times = list.length ? Math.max(0, Number(n)) : 0;
+  roomFor(times * list.length, ITEM);
+  return Array.from({ length: times * list.length }, (_, i) => list[i % list.length]);
+}
+
 scalarOp("append(t[] self, any el)", (list, item) => list.push(item) && list);
 scalarOp("extend(t[] self, t[] other)", (list, other) => sameLists(list, [...list, ...other]));
 scalarOp("insert(t[] self, int idx, any el)", (list, i, item) => list.splice(Number(i), 0, item) && null);
@@ -164,7 +173,7 @@ scalarOp("pop(Dict self, any key, any default_value)", (dict, key, otherwise) =>
 });
 scalarOp("popitem(Dict self)", (dict) => {
   if (!dict.size) throw new ScriptError("popitem(): dictionary is empty");
-  const [key, value] = [...dict][dict.size - 1];
+  const [[key, value]] = dict;
   dict.delete(key);
   return Tuple.of(key, value);
 });

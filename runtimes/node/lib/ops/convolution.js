@@ -31,7 +31,7 @@ function conv2d(x, weight, bias, { stride, padding, dilation, groups }) {
   if (bias) biasInto(y, flat(bias), batch, oh * ow);
   const direct = kh === 1 && kw === 1 && stride[0] === 1 && stride[1] === 1 && padding[0] === 0 && padding[1] === 0;
   const rows = depth * kh * kw;
-  const columns = direct ? pixels : new x.dtype.array(rows * oh * ow);
+  const columns = direct ? pixels : x.dtype.make(rows * oh * ow);
   const per = filters / groups;
   for (let n = 0; n < batch; n++) {
     for (let g = 0; g < groups; g++) {
@@ -92,6 +92,9 @@ function convTranspose2d(x, weight, bias, { stride, padding, dilation, groups },
   const extent = (size, d) =>
     (size - 1) * stride[d] - 2 * padding[d] + dilation[d] * (weight.sizes[2 + d] - 1) + outputPadding[d] + 1;
   const [oh, ow] = [extent(height, 0), extent(width, 1)];
+  if (oh < 1 || ow < 1) throw new RangeError(`Calculated output size per channel: (${oh} x ${ow}). Output size is too small`);
+  if (outputPadding.some((n, d) => n >= stride[d] && n >= dilation[d]))
+    throw new RangeError("output padding must be smaller than either stride or dilation");
   const out = Tensor.zeros([batch, per * groups, oh, ow], x.dtype);
   const depth = channels / groups;
   const area = height * width;
@@ -105,7 +108,7 @@ function convTranspose2d(x, weight, bias, { stride, padding, dilation, groups },
         .transpose(0, 1),
     );
     for (let n = 0; n < batch; n++) {
-      const columns = new x.dtype.array(per * kh * kw * area);
+      const columns = x.dtype.make(per * kh * kw * area);
       gemm(per * kh * kw, area, depth, transposed, 0, pixels, (n * channels + g * depth) * area, columns, 0);
       const to = (n * per * groups + g * per) * oh * ow;
       col2im(columns, [per, oh, ow], [kh, kw], [height, width], { stride, padding, dilation }, out.storage.array, to);
@@ -119,6 +122,9 @@ function biasInto(y, bias, batch, area) {
 }
 
 function check(x, weight, groups, expected) {
+  if (groups <= 0 || weight.sizes[0] % groups)
+    throw new RangeError(`Given groups=${groups}, expected weight to be divisible by it at dimension 0, but got ${text(weight.sizes)}`);
+  if (weight.sizes.slice(2).includes(0)) throw new RangeError("the kernel of a convolution has no elements");
   if (x.dtype !== weight.dtype) throw new TypeError(`Input type (${x.type}) and weight type (${weight.type}) should be the same`);
   if (x.dtype.category < 2) throw new TypeError(`convolution of ${x.dtype.name} tensors is not known to this runtime`);
   if (x.sizes[1] !== expected) {
@@ -141,6 +147,16 @@ function convolution(x, weight, bias, how, transposed = false, outputPadding = [
     const one = convolution(x.reshape([1, ...x.sizes]), weight, bias, how, transposed, outputPadding);
     return one.reshape(one.sizes.slice(1));
   }
+  for (const list of [how.stride, how.padding, how.dilation, ...(transposed ? [outputPadding] : [])]) {
+    if (list.length !== 1 && list.length !== rank)
+      throw new RangeError(
+        `expected a single integer value or a list of ${rank} values to match the convolution dimensions, but got ${text(list)}`,
+      );
+    if (!list.every((n) => n >= 0 && n < 2 ** 31)) throw new RangeError(`integer out of range: ${text(list)}`);
+  }
+  if (![...how.stride, ...how.dilation].every((n) => n > 0)) throw new RangeError("non-positive stride or dilation is not supported");
+  if (bias && (bias.dim !== 1 || bias.numel !== (transposed ? weight.sizes[1] * how.groups : weight.sizes[0])))
+    throw new RangeError(`Given weight of size ${text(weight.sizes)}, bias of size ${text(bias.sizes)} does not fit`);
   const pair = (list, first) => (rank === 2 ? spread(list, 2) : [first, ...spread(list, 1)]);
   const flatRow = (t) => (rank === 2 ? t : t.reshape([t.sizes[0], t.sizes[1], 1, t.sizes[2]]));
   const full = {
@@ -178,6 +194,9 @@ for (const rank of [1, 2]) {
 /** `padding="same"`: as much as keeps the sizes; if that is odd, the end gets one more. */
 function namedPadding(x, weight, bias, stride, padding, dilation, groups, rank) {
   const none = { stride, padding: [0], dilation, groups };
+  if (padding !== "valid" && padding !== "same") throw new RangeError(`Invalid padding string: '${padding}'`);
+  if (padding === "same" && stride.some((n) => n !== 1))
+    throw new RangeError("padding='same' is not supported for strided convolutions");
   if (padding === "valid") return convolution(x, weight, bias, none);
   const widths = [];
   for (let d = rank - 1; d >= 0; d--) {

@@ -107,7 +107,8 @@ op(`tensor(any data, ${TENSOR})`, tensorFrom);
 op("as_tensor(Tensor data, *, ScalarType? dtype=None, Device? device=None)", (t, dtype) => t.to(dtype || t.dtype));
 op("as_tensor(any data, *, ScalarType? dtype=None, Device? device=None)", tensorFrom);
 scalarOp("device(str a)", (text) => new Device(text));
-op('meshgrid(Tensor[] tensors, *, str indexing="ij")', (tensors) => {
+op('meshgrid(Tensor[] tensors, *, str indexing="ij")', (tensors, indexing) => {
+  if (indexing !== "ij") throw new RangeError(`meshgrid with indexing='${indexing}' is not known to this runtime`);
   const sizes = tensors.map((t) => t.numel);
   return tensors.map((t, d) => t.reshape(sizes.map((n, i) => (i === d ? n : 1))).expand(sizes));
 });

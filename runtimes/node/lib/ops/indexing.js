@@ -12,7 +12,7 @@
 const dt = require("../tensor/dtype");
 const { Tensor, flat } = require("../tensor/tensor");
 const { op } = require("../script/operators");
-const { wrapDim, broadcast, numel, text } = require("../tensor/geometry");
+const { wrapDim, broadcast, numel, text, checkNoOverlap } = require("../tensor/geometry");
 const { binary, resultType } = require("../tensor/compute");
 const { add } = require("./binary");
 
@@ -30,6 +30,12 @@ function nonzero(t) {
     }
   });
   return Tensor.of(out, dt.int64, [found.length, t.dim]);
+}
+
+/** The same, one list of positions for each dimension; a tensor without dimensions counts as one with one. */
+function places(t) {
+  const found = nonzero(t.dim ? t : t.reshape([1]));
+  return Array.from({ length: found.sizes[1] }, (_, d) => found.select(1, d));
 }
 
 /** A plan: `t` with indexed dimensions in front as positions to visit, and the sizes of the result. */
@@ -91,6 +97,7 @@ function index(t, indices) {
 }
 
 function indexPut(t, indices, values, accumulate) {
+  checkNoOverlap(t.sizes, t.strides);
   const p = plan(t, indices);
   const order = moved(p.common.length + p.kept.length, p.common.length, p.front);
   const sizes = [...p.common, ...p.kept.map((d) => t.sizes[d])];
@@ -109,11 +116,11 @@ const PUT = "Tensor self, Tensor?[] indices, Tensor values, bool accumulate=Fals
 op(`index_put_(${PUT})`, indexPut);
 op(`index_put(${PUT})`, (t, ...args) => indexPut(t.clone(), ...args));
 op("nonzero(Tensor self)", nonzero);
-op("nonzero_numpy(Tensor self)", (t) => Array.from({ length: t.dim }, (_, d) => nonzero(t).select(1, d)));
+op("nonzero_numpy(Tensor self)", places);
 op("argwhere(Tensor self)", nonzero);
 op("masked_select(Tensor self, Tensor mask)", (t, mask) => {
   const sizes = broadcast(t.sizes, mask.sizes);
-  return index(t.expand(sizes), [mask.expand(sizes)]);
+  return index(t.expand(sizes).reshape([-1]), [mask.expand(sizes).reshape([-1])]);
 });
 op("take(Tensor self, Tensor index)", (t, positions) => index(t.reshape([-1]), [positions]));
 
@@ -134,6 +141,12 @@ op(
 /** Calls `visit(i, offset)`: the i-th element of `positions`, and where in `t` it points along `dim`. */
 function eachPosition(t, dim, positions, visit) {
   const d = wrapDim(dim, t.dim);
+  if (positions.dim !== t.dim) throw new RangeError("Index tensor must have the same number of dimensions as self tensor");
+  const larger = positions.sizes.some((n, k) => k !== d && n > t.sizes[k]);
+  if (larger)
+    throw new RangeError(
+      `Expected index ${text(positions.sizes)} to be no larger than self ${text(t.sizes)} apart from dimension ${d}`,
+    );
   const values = flat(positions, dt.float64);
   const counter = positions.sizes.map(() => 0);
   for (let i = 0; i < values.length; i++) {
@@ -150,7 +163,7 @@ function eachPosition(t, dim, positions, visit) {
 op("gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False)", (t, dim, positions) => {
   const source = t.dim === 0 ? t.reshape([1]) : t;
   const where = positions.dim === 0 ? positions.reshape([1]) : positions;
-  const out = new t.dtype.array(where.numel);
+  const out = t.dtype.make(where.numel);
   eachPosition(source, dim, where, (i, offset) => (out[i] = source.storage.array[offset]));
   return Tensor.of(out, t.dtype, positions.sizes);
 });
@@ -165,6 +178,8 @@ const REDUCTIONS = {
 };
 
 function scatter(t, dim, positions, source, combine = (a, b) => b) {
+  if (typeof combine !== "function") throw new RangeError("scatter with this reduction is not known to this runtime");
+  checkNoOverlap(t.sizes, t.strides);
   const array = t.storage.array;
   if (!(source instanceof Tensor)) {
     const value = dt.cast(source, t.dtype);
@@ -172,9 +187,11 @@ function scatter(t, dim, positions, source, combine = (a, b) => b) {
     return t;
   }
   if (source.dtype !== t.dtype) throw new TypeError("scatter(): Expected self.dtype to be equal to src.dtype");
+  if (source.dim !== positions.dim || positions.sizes.some((n, d) => n > source.sizes[d]))
+    throw new RangeError(`Expected index ${text(positions.sizes)} to be no larger than src ${text(source.sizes)}`);
   const covered = positions.sizes.reduce((part, n, d) => part.slice(d, 0, n), source);
   const values = flat(covered);
-  eachPosition(t, dim, positions, (i, offset) => (array[offset] = combine(array[offset], values[i])));
+  eachPosition(t, dim, positions, (i, offset) => (array[offset] = dt.cast(combine(array[offset], values[i]), t.dtype)));
   return t;
 }
 
@@ -195,7 +212,8 @@ writing("scatter_add", ", int dim, Tensor index, Tensor src", (t, dim, positions
 writing(
   "scatter_reduce",
   ", int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True",
-  (t, dim, positions, source, how) => {
+  (t, dim, positions, source, how, includeSelf) => {
+    if (!includeSelf) throw new RangeError("scatter_reduce with include_self=False is not known to this runtime");
     if (!REDUCTIONS[how]) throw new RangeError(`scatter_reduce with ${how} is not known to this runtime`);
     return scatter(t, dim, positions, source, REDUCTIONS[how]);
   },
@@ -228,13 +246,13 @@ function where(condition, a, b) {
   const sizes = broadcast(condition.sizes, a.sizes || [], b.sizes || []);
   const full = (x) => (x instanceof Tensor ? flat(x.expand(sizes), type) : flat(Tensor.full(sizes, x, type)));
   const [truth, x, y] = [flat(condition.expand(sizes), dt.bool), full(a), full(b)];
-  const out = new type.array(truth.length);
+  const out = type.make(truth.length);
   for (let i = 0; i < out.length; i++) out[i] = truth[i] ? x[i] : y[i];
   return Tensor.of(out, type, sizes);
 }
 
 op("where(Tensor condition, Tensor|Scalar self, Tensor|Scalar other)", where);
-op("where(Tensor condition)", (t) => Array.from({ length: t.dim }, (_, d) => nonzero(t).select(1, d)));
+op("where(Tensor condition)", places);
 op("copy_(Tensor self, Tensor src, bool non_blocking=False)", (t, source) => t.copy_(source));
 op("fill_(Tensor self, Tensor|Scalar value)", (t, value) =>
   t.copy_(value instanceof Tensor ? value : Tensor.full([], value, t.dtype)),

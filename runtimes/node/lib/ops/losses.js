@@ -14,7 +14,10 @@ const { numel, text } = require("../tensor/geometry");
 const { sum, mean } = require("./reductions");
 const { softmax } = require("./activations");
 
-const reduced = (t, reduction) => (reduction === 0 ? t : reduction === 1 ? mean(t, null) : sum(t, null));
+function reduced(t, reduction) {
+  if (![0, 1, 2].includes(reduction)) throw new RangeError(`${reduction} is not a valid value for reduction`);
+  return reduction === 0 ? t : reduction === 1 ? mean(t, null) : sum(t, null);
+}
 
 /** name -> extra schema, kernel of prediction and target */
 const ELEMENTWISE = {
@@ -48,8 +51,11 @@ function nllLoss(x, target, weight, reduction, ignoreIndex) {
     throw new RangeError(
       `Expected input batch_size (${batch}) to match target batch_size (${target.sizes[0]}); sizes ${text(x.sizes)} and ${text(target.sizes)}`,
     );
+  if (weight && (weight.dim !== 1 || weight.numel !== classes))
+    throw new RangeError(`weight tensor should be defined either for all ${classes} classes or no classes but got ${text(weight.sizes)}`);
+  if (target.dtype.category === 2) throw new TypeError(`expected scalar type Long but found ${target.dtype.legacy}`);
   const [values, targets, w] = [flat(x), flat(target), weight && flat(weight)];
-  const losses = new x.dtype.array(target.numel);
+  const losses = x.dtype.make(target.numel);
   let total = 0;
   for (let i = 0; i < losses.length; i++) {
     const c = Number(targets[i]);

@@ -81,9 +81,13 @@ function linear(x, weight, bias) {
 
 /** beta * self + alpha * product */
 function combined(self, product, beta, alpha) {
-  const scaled = Number(alpha) === 1 ? product : multiply(product, alpha);
-  if (Number(beta) === 0) return scaled;
-  return add(scaled, Number(beta) === 1 ? self : multiply(self, beta));
+  if (product.dtype.category < 2 && [beta, alpha].some((x) => !Number.isInteger(Number(x))))
+    throw new TypeError("For integral input tensors, alpha and beta must not be floating point numbers.");
+  const times = (t, x) => {
+    if (Number(x) === 0) return Tensor.zeros(t.sizes, t.dtype); // what a factor of 0 leaves out may be NaN
+    return Number(x) === 1 ? t : multiply(t, t.dtype.category < 2 ? BigInt(Number(x)) : Number(x));
+  };
+  return add(times(product, alpha), times(self, beta));
 }
 
 op("matmul(Tensor self, Tensor other)", matmul);

@@ -21,13 +21,15 @@ const { rowsAlong } = require("./rows");
 function batchNorm(x, weight, bias, runningMean, runningVar, training, momentum, eps) {
   if (x.dim < 2) throw new RangeError(`Expected 2D or more input to batch_norm (got ${text(x.sizes)})`);
   const channels = x.sizes[1];
+  checkChannels(x, weight, bias, runningMean, runningVar);
+  if (!training && !(runningMean && runningVar)) throw new RangeError("batch_norm needs running statistics outside of training");
   const area = numel(x.sizes.slice(2));
   const [means, variances] = training
     ? batchStatistics(x, runningMean, runningVar, momentum)
     : [flat(runningMean), flat(runningVar)];
   const [w, b] = [weight && flat(weight), bias && flat(bias)];
   const values = flat(x);
-  const out = new x.dtype.array(values.length);
+  const out = x.dtype.make(values.length);
   for (let at = 0, plane = 0; at < values.length; plane++) {
     const c = plane % channels;
     const scale = (w ? w[c] : 1) / Math.sqrt(variances[c] + eps);
@@ -35,6 +37,13 @@ function batchNorm(x, weight, bias, runningMean, runningVar, training, momentum,
     for (const end = at + area; at < end; at++) out[at] = values[at] * scale + shift;
   }
   return Tensor.of(out, x.dtype, x.sizes);
+}
+
+/** Weights and statistics have one number for each channel; of a shorter array the rest would be undefined. */
+function checkChannels(x, ...parameters) {
+  if (x.dtype.category < 2) throw new TypeError(`"batch_norm" not implemented for '${x.dtype.legacy}'`);
+  const odd = parameters.find((p) => p && (p.dim !== 1 || p.numel !== x.sizes[1]));
+  if (odd) throw new RangeError(`a normalization of ${x.sizes[1]} channels needs as many numbers, not ${text(odd.sizes)}`);
 }
 
 /** The batch's own mean and (biased) variance per channel; the running ones move towards them. */
@@ -68,7 +77,7 @@ function batchStatistics(x, runningMean, runningVar, momentum) {
 /** Every run of `length` elements to mean 0 and variance 1. */
 function normalizedRuns(x, length, eps) {
   const values = flat(x);
-  const out = new x.dtype.array(values.length);
+  const out = x.dtype.make(values.length);
   for (let start = 0; start < values.length; start += length) {
     const [mean, squares] = moments(values, start, length);
     const scale = 1 / Math.sqrt(squares / length + eps);
@@ -82,12 +91,20 @@ function scaled(x, weight, bias) {
   return bias ? add(y, bias) : y;
 }
 
-function layerNorm(x, shape, weight, bias, eps) {
+function checkShape(x, shape, ...parameters) {
+  if (x.dtype.category < 2) throw new TypeError(`"layer_norm" not implemented for '${x.dtype.legacy}'`);
+  if (!shape.length) throw new RangeError("Expected normalized_shape to be at least 1-dimensional");
   if (x.sizes.slice(x.dim - shape.length).join() !== shape.join()) {
     throw new RangeError(
       `Given normalized_shape=${text(shape)}, expected input with shape [*, ${shape.join(", ")}], but got input of size${text(x.sizes)}`,
     );
   }
+  const odd = parameters.find((p) => p && p.sizes.join() !== shape.join());
+  if (odd) throw new RangeError(`Expected weight and bias to be of the shape ${text(shape)}, but got ${text(odd.sizes)}`);
+}
+
+function layerNorm(x, shape, weight, bias, eps) {
+  checkShape(x, shape, weight, bias);
   return scaled(normalizedRuns(x, numel(shape), eps), weight, bias);
 }
 
@@ -95,6 +112,8 @@ function layerNorm(x, shape, weight, bias, eps) {
 const perChannel = (t, x) => t && t.reshape([t.numel, ...new Array(x.dim - 2).fill(1)]);
 
 function groupNorm(x, groups, weight, bias, eps) {
+  if (x.dim < 2 || groups <= 0) throw new RangeError(`group_norm of ${text(x.sizes)} in ${groups} groups`);
+  checkChannels(x, weight, bias);
   if (x.sizes[1] % groups)
     throw new RangeError(
       `Expected number of channels in input to be divisible by num_groups, but got input of shape ${text(x.sizes)} and num_groups=${groups}`,
@@ -120,9 +139,10 @@ op(
     useInput ? groupNorm(x, x.sizes[1], weight, bias, eps) : batchNorm(x, weight, bias, mean, variance, false, momentum, eps),
 );
 op("rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None)", (x, shape, weight, eps) => {
+  checkShape(x, shape, weight);
   const length = numel(shape);
   const values = flat(x);
-  const out = new x.dtype.array(values.length);
+  const out = x.dtype.make(values.length);
   const epsilon = eps === null ? (x.dtype.bytes === 8 ? 2 ** -52 : 2 ** -23) : eps;
   for (let start = 0; start < values.length; start += length) {
     let squares = 0;

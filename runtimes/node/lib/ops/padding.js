@@ -11,7 +11,14 @@
 const { Tensor } = require("../tensor/tensor");
 const { op } = require("../script/operators");
 
+function check(t, widths) {
+  if (widths.length % 2) throw new RangeError("Padding length must be divisible by 2");
+  if (widths.length > 2 * t.dim)
+    throw new RangeError("Length of pad should be no more than twice the number of dimensions of the input");
+}
+
 function constantPad(t, widths, value) {
+  check(t, widths);
   const sizes = t.sizes.slice();
   let inside = t;
   const place = [];
@@ -38,12 +45,16 @@ const SOURCES = {
 
 function pad(t, widths, mode, value) {
   if (mode === "constant") return constantPad(t, widths, value === null ? 0 : value);
-  const from = SOURCES[mode];
+  check(t, widths);
+  const from = Object.hasOwn(SOURCES, mode) ? SOURCES[mode] : null;
   if (!from) throw new RangeError(`Unrecognised padding mode ${mode}`);
   let out = t;
   for (let i = 0; 2 * i < widths.length; i++) {
     const d = t.dim - 1 - i;
     const n = t.sizes[d];
+    if (n === 0) throw new RangeError("Expected an input with elements in the dimensions that are padded");
+    if (mode === "circular" && Math.max(widths[2 * i], widths[2 * i + 1]) > n)
+      throw new RangeError("Padding value causes wrapping around more than once.");
     if (mode === "reflect" && Math.max(widths[2 * i], widths[2 * i + 1]) >= n) {
       throw new RangeError(
         `Padding size should be less than the corresponding input dimension, but got: padding (${widths[2 * i]}, ${widths[2 * i + 1]}) at dimension ${d} of input [${t.sizes.join(", ")}]`,

@@ -16,6 +16,12 @@ const { text } = require("../tensor/geometry");
 
 /** How many windows of ordinary pooling fit; with ceil_mode the last may hang over, but must begin inside or in the left padding. */
 function windows(size, kernel, stride, padding, dilation, ceilMode) {
+  const described = [kernel, stride, padding, dilation];
+  if (!described.every((n) => Number.isInteger(n) && Math.abs(n) < 2 ** 31)) throw new RangeError(`integer out of range: ${text(described)}`);
+  if (kernel < 1 || stride < 1 || dilation < 1)
+    throw new RangeError(`kernel, stride and dilation should be greater than zero, but got ${text([kernel, stride, dilation])}`);
+  if (padding < 0 || padding > kernel / 2)
+    throw new RangeError(`pad should be at most half of effective kernel size, but got pad=${padding}, kernel_size=${kernel}`);
   const room = size + 2 * padding - dilation * (kernel - 1) - 1;
   let n = Math.floor((room + (ceilMode ? stride - 1 : 0)) / stride) + 1;
   if (ceilMode && (n - 1) * stride >= size + padding) n--;
@@ -26,6 +32,7 @@ function windows(size, kernel, stride, padding, dilation, ceilMode) {
 /** Applies `kernel(values, imageStart, row, column, out index)` for every output element of every image of the last two dimensions. */
 function eachWindow(t, oh, ow, visit) {
   const [h, w] = t.sizes.slice(-2);
+  if (!(h > 0 && w > 0)) throw new RangeError(`Expected an input with elements in its last two dimensions, but it has ${text(t.sizes)}`);
   const images = t.sizes.slice(0, -2).reduce((a, b) => a * b, 1);
   const values = flat(t);
   for (let image = 0, at = 0; image < images; image++) {
@@ -34,22 +41,27 @@ function eachWindow(t, oh, ow, visit) {
   return [...t.sizes.slice(0, -2), oh, ow];
 }
 
+/** The lists of numbers that describe windows over two dimensions. */
+function checkPairs(...lists) {
+  const wrong = lists.find((list) => list.length !== 2);
+  if (wrong) throw new RangeError(`a window must either be a single int, or a tuple of two ints, not ${text(wrong)}`);
+}
+
 function maxPool2d(t, kernel, stride, padding, dilation, ceilMode) {
   if (t.dim < 3) throw new RangeError(`max_pool2d: expected 3D or 4D input, got ${text(t.sizes)}`);
   const step = stride.length ? stride : kernel;
+  checkPairs(kernel, step, padding, dilation);
   const [h, w] = t.sizes.slice(-2);
   const [oh, ow] = [h, w].map((size, d) => windows(size, kernel[d], step[d], padding[d], dilation[d], ceilMode));
   const count = (t.numel / (h * w || 1)) * oh * ow;
-  const out = new t.dtype.array(count);
-  const where = new BigInt64Array(count);
+  const out = t.dtype.make(count);
+  const where = dt.int64.make(count);
   const sizes = eachWindow(t, oh, ow, (values, image, i, j, at) => {
     let best = -1;
-    for (let a = 0; a < kernel[0]; a++) {
-      const y = i * step[0] - padding[0] + a * dilation[0];
-      if (y < 0 || y >= h) continue;
-      for (let b = 0; b < kernel[1]; b++) {
-        const x = j * step[1] - padding[1] + b * dilation[1];
-        if (x < 0 || x >= w) continue;
+    const [top, bottom] = covered(i * step[0] - padding[0], kernel[0], dilation[0], h);
+    const [left, right] = covered(j * step[1] - padding[1], kernel[1], dilation[1], w);
+    for (let y = top; y < bottom; y += dilation[0]) {
+      for (let x = left; x < right; x += dilation[1]) {
         const k = y * w + x;
         if (best < 0 || values[image + k] > values[image + best] || Number.isNaN(values[image + k])) best = k;
       }
@@ -60,11 +72,19 @@ function maxPool2d(t, kernel, stride, padding, dilation, ceilMode) {
   return [Tensor.of(out, t.dtype, sizes), Tensor.of(where, dt.int64, sizes)];
 }
 
+/** The first place in the input that the window at `start` covers, and the first behind all of them. */
+const covered = (start, kernel, dilation, size) => [
+  start + Math.max(0, Math.ceil(-start / dilation)) * dilation,
+  Math.min(start + dilation * (kernel - 1) + 1, size),
+];
+
 function avgPool2d(t, kernel, stride, padding, ceilMode, includePad, divisor) {
+  if (divisor === 0) throw new RangeError("divisor must be not zero");
   const step = stride.length ? stride : kernel;
+  checkPairs(kernel, step, padding);
   const [h, w] = t.sizes.slice(-2);
   const [oh, ow] = [h, w].map((size, d) => windows(size, kernel[d], step[d], padding[d], 1, ceilMode));
-  const out = new t.dtype.array((t.numel / (h * w || 1)) * oh * ow);
+  const out = t.dtype.make((t.numel / (h * w || 1)) * oh * ow);
   const sizes = eachWindow(t, oh, ow, (values, image, i, j, at) => {
     const [top, left] = [i * step[0] - padding[0], j * step[1] - padding[1]];
     const [bottom, right] = [Math.min(top + kernel[0], h + padding[0]), Math.min(left + kernel[1], w + padding[1])];
@@ -82,9 +102,10 @@ function windowSum(values, image, w, y0, y1, x0, x1) {
 }
 
 function adaptiveAvgPool2d(t, outputSize) {
+  checkPairs(outputSize);
   const [h, w] = t.sizes.slice(-2);
   const [oh, ow] = outputSize;
-  const out = new t.dtype.array((t.numel / (h * w || 1)) * oh * ow);
+  const out = t.dtype.make((t.numel / (h * w || 1)) * oh * ow);
   const range = (i, n, size) => [Math.floor((i * size) / n), Math.ceil(((i + 1) * size) / n)];
   const sizes = eachWindow(t, oh, ow, (values, image, i, j, at) => {
     const [y0, y1] = range(i, oh, h);

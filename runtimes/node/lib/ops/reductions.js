@@ -135,7 +135,7 @@ for (const [name, test] of [
 
 op("count_nonzero(Tensor self, int? dim=None)", (t, dim) =>
   reduce(t, dim === null ? null : [dim], false, t.dtype, dt.int64, (v, a, n) =>
-    BigInt(v.subarray(a, a + n).filter(Boolean).length),
+    BigInt(v.subarray(a, a + n).filter((x) => x != 0).length), // eslint-disable-line eqeqeq -- 0n too, and NaN is none
   ),
 );
 

@@ -35,7 +35,7 @@ function rowsAlong(t, dims, type = t.dtype) {
 function reduce(t, dims, keepdim, type, result, kernel) {
   const over = whichDims(dims, t.dim);
   const { values, rows, length } = rowsAlong(t, over, type);
-  const out = new result.array(rows);
+  const out = result.make(rows);
   for (let r = 0; r < rows; r++) out[r] = kernel(values, r * length, length);
   return Tensor.of(out, result, reducedSizes(t.sizes, over, keepdim));
 }
@@ -47,10 +47,10 @@ function reducedSizes(sizes, dims, keepdim) {
 
 /** A row of results per row: `kernel(values, start, length, out, outStart)` fills `outLength` of them. */
 function mapRows(t, dim, type, results, kernel, outLength = t.dim ? t.sizes[wrapDim(dim, t.dim)] : 1) {
-  if (t.dim === 0) return mapRows(t.reshape([1]), 0, type, results, kernel, outLength).map((r) => r.reshape([]));
+  if (t.dim === 0) return mapRows(t.reshape([1]), wrapDim(dim, 0), type, results, kernel, outLength).map((r) => r.reshape([]));
   const d = wrapDim(dim, t.dim);
   const { values, rows, length, kept } = rowsAlong(t, [d], type);
-  const outs = results.map((dtype) => new dtype.array(rows * outLength));
+  const outs = results.map((dtype) => dtype.make(rows * outLength));
   for (let r = 0; r < rows; r++) kernel(values, r * length, length, outs, r * outLength);
   const sizes = [...kept.map((k) => t.sizes[k]), outLength];
   const back = t.sizes.map((_, k) => (k === d ? t.dim - 1 : k < d ? k : k - 1));

@@ -10,6 +10,7 @@
 
 const { scalarOp, call } = require("../script/operators");
 const { equal } = require("../script/values");
+const { ScriptError } = require("../errors");
 const { floorDivide, modulo, roundHalfToEven, lgamma } = require("./special");
 
 const wrap = (x) => BigInt.asIntN(64, x);
@@ -91,8 +92,8 @@ for (const [name, [bools, ints]] of Object.entries(BITS)) {
   scalarOp(`__${name}__(int a, int b)`, ints);
 }
 
-scalarOp("__lshift__(int a, int b)", (a, b) => wrap(a << b));
-scalarOp("__rshift__(int a, int b)", (a, b) => a >> b);
+scalarOp("__lshift__(int a, int b)", (a, b) => wrap(a << (b & 63n))); // as processors do
+scalarOp("__rshift__(int a, int b)", (a, b) => a >> (b & 63n));
 scalarOp("bitwise_not(int a)", (a) => ~a);
 
 scalarOp("neg(int a)", (a) => wrap(-a));
@@ -155,7 +156,8 @@ scalarOp("gcd(int a, int b)", (a, b) => {
 });
 scalarOp("factorial(int a)", (n) => {
   let product = 1n;
-  for (let i = 2n; i <= n; i++) product = wrap(product * i);
+  if (n < 0n) throw new ScriptError("factorial() not defined for negative values");
+  for (let i = 2n; i <= n && product; i++) product = wrap(product * i); // 66! has 64 factors of 2: what follows stays 0
   return product;
 });
 scalarOp("__range_length(int lo, int hi, int step)", (low, high, step) => {
@@ -163,6 +165,6 @@ scalarOp("__range_length(int lo, int hi, int step)", (low, high, step) => {
   if (step > 0n) return low < high ? 1n + (high - 1n - low) / step : 0n;
   return low > high ? 1n + (low - 1n - high) / -step : 0n;
 });
-scalarOp("__derive_index(int index, int start, int step)", (index, start, step) => start + index * step);
+scalarOp("__derive_index(int index, int start, int step)", (index, start, step) => wrap(start + index * step));
 scalarOp("Int(Scalar a)", (a) => (typeof a === "bigint" ? a : BigInt(Math.trunc(Number(a)))));
 scalarOp("Float(Scalar a)", Number);

@@ -12,11 +12,12 @@ const { Tensor } = require("../tensor/tensor");
 const { op } = require("../script/operators");
 const { resultType } = require("../tensor/compute");
 const { wrapDim, numel, inferSizes, broadcast, text } = require("../tensor/geometry");
+const { roomFor, VIEW } = require("../limits");
 const { sum } = require("./reductions");
 
 op("view(Tensor self, int[] size)", (t, size) => t.view(size));
 op("reshape(Tensor self, int[] shape)", (t, shape) => t.reshape(shape));
-op("_unsafe_view(Tensor self, int[] size)", (t, size) => t.reshape(size));
+op("_unsafe_view(Tensor self, int[] size)", (t, size) => t.view(size));
 op("view_as(Tensor self, Tensor other)", (t, other) => t.view(other.sizes));
 op("reshape_as(Tensor self, Tensor other)", (t, other) => t.reshape(other.sizes));
 op("permute(Tensor self, int[] dims)", (t, dims) => t.permute(dims));
@@ -46,9 +47,6 @@ op("alias(Tensor self)", (t) => t.asStrided(t.sizes, t.strides, t.offset));
 op("prim.data(Tensor self)", (t) => t.asStrided(t.sizes, t.strides, t.offset));
 op("as_strided(Tensor self, int[] size, int[] stride, int? storage_offset=None)", (t, size, stride, offset) => {
   const first = offset === null ? t.offset : offset;
-  const last = size.reduce((at, n, d) => at + (n - 1) * stride[d], first);
-  if (numel(size) && last >= t.storage.array.length)
-    throw new RangeError(`setStorage: sizes ${text(size)}, strides ${text(stride)} reach beyond the storage`);
   return t.asStrided(size, stride, first);
 });
 
@@ -109,7 +107,7 @@ function pieces(t, lengths, dim) {
 function split(t, size, dim) {
   const n = t.sizes[wrapDim(dim, t.dim)];
   if (size <= 0 && n) throw new RangeError(`split expects split_size be non-negative, but got split_size=${size}`);
-  const count = Math.max(1, Math.ceil(n / size));
+  const count = Math.max(1, roomFor(Math.ceil(n / size) || 0, VIEW));
   return pieces(
     t,
     Array.from({ length: count }, (_, i) => Math.min(size, n - i * size)),
@@ -130,20 +128,23 @@ function splitWithSizes(t, lengths, dim) {
 op("split(Tensor self, int split_size, int dim=0)", split);
 op("split(Tensor self, int[] split_size, int dim=0)", splitWithSizes);
 op("split_with_sizes(Tensor self, int[] split_sizes, int dim=0)", splitWithSizes);
-op("chunk(Tensor self, int chunks, int dim=0)", (t, chunks, dim) =>
-  split(t, Math.max(1, Math.ceil(t.sizes[wrapDim(dim, t.dim)] / chunks)), dim),
-);
+op("chunk(Tensor self, int chunks, int dim=0)", (t, chunks, dim) => {
+  if (chunks <= 0) throw new RangeError(`chunk expects \`chunks\` to be greater than 0, got: ${chunks}`);
+  return split(t, Math.max(1, Math.ceil(t.sizes[wrapDim(dim, t.dim)] / chunks)), dim);
+});
 op("tensor_split(Tensor self, int sections, int dim=0)", (t, sections, dim) => {
   const n = t.sizes[wrapDim(dim, t.dim)];
+  if (sections <= 0) throw new RangeError(`number of sections must be larger than 0, got ${sections}`);
   return pieces(
     t,
-    Array.from({ length: sections }, (_, i) => Math.floor(n / sections) + (i < n % sections ? 1 : 0)),
+    Array.from({ length: roomFor(sections, VIEW) }, (_, i) => Math.floor(n / sections) + (i < n % sections ? 1 : 0)),
     dim,
   );
 });
-op("unbind(Tensor self, int dim=0)", (t, dim) =>
-  Array.from({ length: t.sizes[wrapDim(dim, t.dim)] }, (_, i) => t.select(dim, i)),
-);
+op("unbind(Tensor self, int dim=0)", (t, dim) => {
+  if (t.dim === 0) throw new RangeError(`Dimension specified as ${dim} but tensor has no dimensions`);
+  return Array.from({ length: roomFor(t.sizes[wrapDim(dim, t.dim)], VIEW) }, (_, i) => t.select(dim, i));
+});
 
 function cat(tensors, dim) {
   if (!tensors.length) throw new RangeError("expected a non-empty list of Tensors");
@@ -182,7 +183,10 @@ function stack(tensors, dim) {
 op("cat(Tensor[] tensors, int dim=0)", cat);
 op("concat(Tensor[] tensors, int dim=0)", cat);
 op("stack(Tensor[] tensors, int dim=0)", stack);
-op("hstack(Tensor[] tensors)", (tensors) => cat(tensors, tensors[0].dim < 2 ? 0 : 1));
+op("hstack(Tensor[] tensors)", (tensors) => {
+  if (!tensors.length) throw new RangeError("hstack expects a non-empty TensorList");
+  return cat(tensors, tensors[0].dim < 2 ? 0 : 1);
+});
 op("vstack(Tensor[] tensors)", (tensors) =>
   cat(
     tensors.map((t) => (t.dim < 2 ? t.reshape([1, -1]) : t)),
@@ -216,6 +220,9 @@ op("flip(Tensor self, int[] dims)", (t, dims) =>
   dims.reduce((x, d) => (x.dim ? rearranged(x, d, (i, n) => n - 1 - i) : x), t).clone(),
 );
 op("roll(Tensor self, int[1] shifts, int[1] dims=[])", (t, shifts, dims) => {
+  if (!shifts.length) throw new RangeError("`shifts` required");
+  if (dims.length !== shifts.length && (dims.length || shifts.length !== 1))
+    throw new RangeError(`shifts and dimensions must align. shifts: ${shifts.length}, dims:${dims.length}`);
   if (!dims.length) return rearranged(t.reshape([-1]), 0, (i, n) => (((i - shifts[0]) % n) + n) % n).reshape(t.sizes);
   return dims.reduce((x, d, k) => rearranged(x, d, (i, n) => (((i - shifts[k]) % n) + n) % n), t);
 });
@@ -229,6 +236,10 @@ function rearranged(t, dim, from) {
 }
 
 op("movedim(Tensor self, int[1] source, int[1] destination)", (t, source, destination) => {
+  if (source.length !== destination.length)
+    throw new RangeError(
+      `movedim: Invalid source or destination dims: source (${text(source)} dims) should contain the same number of dims as destination (${text(destination)} dims)`,
+    );
   const from = source.map((d) => wrapDim(d, t.dim));
   const to = destination.map((d) => wrapDim(d, t.dim));
   const rest = t.sizes.map((_, d) => d).filter((d) => !from.includes(d));
@@ -271,6 +282,10 @@ for (const [name, keeps] of [
 }
 
 op("pixel_shuffle(Tensor self, int upscale_factor)", (t, r) => {
+  if (t.dim < 3) throw new RangeError(`pixel_shuffle expects input to have at least 3 dimensions, but got ${t.dim}`);
+  if (r <= 0) throw new RangeError(`pixel_shuffle expects a positive upscale_factor, but got ${r}`);
+  if (t.sizes[t.dim - 3] % (r * r))
+    throw new RangeError("pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor");
   const [c, h, w] = t.sizes.slice(-3);
   const lead = t.sizes.slice(0, -3);
   const n = lead.length;

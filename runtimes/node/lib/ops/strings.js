@@ -39,25 +39,46 @@ scalarOp(
 );
 scalarOp("capitalize(str self)", (s) => s.slice(0, 1).toUpperCase() + s.slice(1).toLowerCase());
 scalarOp("title(str self)", (s) => s.toLowerCase().replace(/[a-z]+/g, (word) => word[0].toUpperCase() + word.slice(1)));
-scalarOp("startswith(str self, str substr, int start=0, int end=-1)", (s, part) => s.startsWith(part));
-scalarOp("endswith(str self, str substr, int start=0, int end=-1)", (s, part) => s.endsWith(part));
-scalarOp("find(str self, str substr, int start=0, int end=-1)", (s, part, start) => BigInt(s.indexOf(part, Number(start))));
-scalarOp("rfind(str self, str substr, int start=0, int end=-1)", (s, part) => BigInt(s.lastIndexOf(part)));
-scalarOp("index(str self, str substr, int start=0, int end=-1)", (s, part, start) => {
-  const i = s.indexOf(part, Number(start));
-  if (i < 0) throw new ScriptError("ValueError: substring not found");
-  return BigInt(i);
-});
-scalarOp("count(str self, str substr, int start=0, int end=-1)", (s, part) =>
-  BigInt(part ? s.split(part).length - 1 : s.length + 1),
+/** The part from `start` to `end`, where -1 is the end of the string, and where it begins; null if that is behind its end. */
+function partOf(s, start, end) {
+  const [a, b] = [Number(start), Number(end)];
+  const from = a < 0 ? Math.max(a + s.length, 0) : a;
+  const to = b < 0 ? Math.max(b + s.length + 1, 0) : Math.min(b, s.length);
+  return from > to ? null : [s.slice(from, to), from];
+}
+
+/** Declares a question about the part of a string between two places; `absent` where there is no such part. */
+const within = (name, absent, ask) =>
+  scalarOp(`${name}(str self, str substr, int start=0, int end=-1)`, (s, sought, start, end) => {
+    const part = partOf(s, start, end);
+    return part ? ask(part[0], sought, part[1]) : absent();
+  });
+
+const placed = (i, from) => BigInt(i < 0 ? -1 : i + from);
+const notFound = () => {
+  throw new ScriptError("ValueError: substring not found");
+};
+const never = () => false;
+const nowhere = () => -1n;
+within("startswith", never, (s, sought) => s.startsWith(sought));
+within("endswith", never, (s, sought) => s.endsWith(sought));
+within("find", nowhere, (s, sought, from) => placed(s.indexOf(sought), from));
+within("rfind", nowhere, (s, sought, from) => placed(s.lastIndexOf(sought), from));
+within("index", notFound, (s, sought, from) => (s.includes(sought) ? placed(s.indexOf(sought), from) : notFound()));
+within(
+  "count",
+  () => 0n,
+  (s, sought) => BigInt(sought ? s.split(sought).length - 1 : s.length + 1),
 );
 scalarOp("replace(str self, str old, str new, int max=-1)", (s, old, fresh, most) => {
   let rest = most < 0n ? Infinity : Number(most);
-  return s.split(old).reduce((done, piece) => done + (rest-- > 0 ? fresh : old) + piece);
+  const pieces = old ? s.split(old) : ["", ...s, ""]; // nothing is before and behind each character
+  return pieces.reduce((done, piece) => done + (rest-- > 0 ? fresh : old) + piece);
 });
 scalarOp("__contains__(str a, str b)", (s, part) => s.includes(part));
 scalarOp("join(str self, str[] values)", (s, values) => values.join(s));
 scalarOp("split(str self, str? separator=None, int max=-1)", (s, separator, most) => {
+  if (separator === "") throw new ScriptError("ValueError: empty separator");
   const parts = separator === null ? s.split(/\s+/).filter(Boolean) : s.split(separator);
   const n = Number(most);
   return n < 0 || parts.length <= n + 1
@@ -83,9 +104,10 @@ for (const [name, width] of [
   ["ljust", "end"],
   ["rjust", "start"],
 ]) {
-  scalarOp(`${name}(str self, int width, str fillchar=" ")`, (s, n, fill) =>
-    width === "end" ? s.padEnd(Number(n), fill) : s.padStart(Number(n), fill),
-  );
+  scalarOp(`${name}(str self, int width, str fillchar=" ")`, (s, n, fill) => {
+    if (fill.length !== 1) throw new ScriptError("The fill character must be exactly one character long");
+    return width === "end" ? s.padEnd(Number(n), fill) : s.padStart(Number(n), fill);
+  });
 }
 scalarOp("zfill(str self, int width)", (s, n) =>
   /^[-+]/.test(s) ? s[0] + s.slice(1).padStart(Number(n) - 1, "0") : s.padStart(Number(n), "0"),
@@ -103,7 +125,10 @@ const TESTS = {
 };
 for (const [name, pattern] of Object.entries(TESTS)) scalarOp(`${name}(str self)`, (s) => pattern.test(s));
 
-scalarOp("ord(str string)", (s) => BigInt(bytes(s)[0]));
+scalarOp("ord(str string)", (s) => {
+  if (bytes(s).length !== 1) throw new ScriptError(`String for ord() must be 1 character, found ${bytes(s).length}`);
+  return BigInt(bytes(s)[0]);
+});
 scalarOp("chr(int i)", (i) => String.fromCodePoint(Number(i)));
 scalarOp("str(any elem)", str);
 scalarOp("hex(int i)", (i) => (i < 0n ? `-0x${(-i).toString(16)}` : `0x${i.toString(16)}`));

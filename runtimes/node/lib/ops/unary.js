@@ -53,13 +53,14 @@ const KEEPING = {
   trunc: [Math.trunc, (x) => x],
   round: [roundHalfToEven, (x) => x],
   frac: [(x) => x - Math.trunc(x), () => 0n],
-  square: [(x) => x * x, (x) => x * x],
   positive: [(x) => x, (x) => x],
 };
 
 for (const [name, [numbers, bigints]] of Object.entries(KEEPING)) {
   withInPlace(name, (t) => unary(t, exactly(t.dtype, numbers, bigints)));
 }
+
+withInPlace("square", (t) => unary(t, (x) => x * x, t.dtype === dt.bool ? dt.int64 : t.dtype));
 
 function withInPlace(name, run) {
   op(`${name}(Tensor self)`, run);

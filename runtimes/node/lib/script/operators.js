@@ -17,7 +17,7 @@
 const dt = require("../tensor/dtype");
 const { Tensor } = require("../tensor/tensor");
 const { Tuple, Device, typeName } = require("./values");
-const { ScriptError } = require("../errors");
+const { ScriptError, guarded } = require("../errors");
 const { parse } = require("./parser");
 
 /**
@@ -76,6 +76,10 @@ function literal(text) {
 function call(name, args, keywords) {
   const overloads = TABLE.get(name);
   if (!overloads) throw new ScriptError(`Unknown operator: this runtime has no ${qualified(name)}`);
+  return guarded(ScriptError, "", () => run(name, overloads, args, keywords));
+}
+
+function run(name, overloads, args, keywords) {
   for (const overload of overloads) {
     const bound = bind(overload, args, keywords);
     if (bound) return overload.run(...bound);

@@ -63,7 +63,7 @@ function binary(a, b, kernel, type = resultType(a, b), result = type) {
   const n = numel(sizes);
   const [x, dx] = source(a, sizes, type);
   const [y, dy] = source(b, sizes, type);
-  const out = new result.array(n);
+  const out = result.make(n);
   for (let i = 0, j = 0, k = 0; i < n; i++, j += dx, k += dy) out[i] = kernel(x[j], y[k]);
   return Tensor.of(out, result, sizes);
 }
@@ -71,7 +71,7 @@ function binary(a, b, kernel, type = resultType(a, b), result = type) {
 /** Applies `kernel` to every element. */
 function unary(t, kernel, type = t.dtype, result = type) {
   const x = flat(t, type);
-  const out = new result.array(x.length);
+  const out = result.make(x.length);
   for (let i = 0; i < x.length; i++) out[i] = kernel(x[i]);
   return Tensor.of(out, result, t.sizes);
 }

@@ -8,19 +8,24 @@
  */
 "use strict";
 
+const { roomFor } = require("../limits");
+
 /**
  * @typedef {Object} DType
  * @property {string} name   as in `torch.float32`
  * @property {number} code   its number in the enum ScalarType
  * @property {number} bytes  per element
  * @property {Function} array  the typed array that holds it
+ * @property {(n: number) => any} make  such an array of n zeros, if there may be so many
  * @property {number} category  0 bool, 1 integer, 2 floating point
  * @property {string} legacy  as in FloatStorage and CPUFloatType
  */
 
 /** @returns {Readonly<DType>} */
-const dtype = (name, code, array, category, legacy) =>
-  Object.freeze({ name, code, bytes: array.BYTES_PER_ELEMENT, array, category, legacy });
+function dtype(name, code, array, category, legacy) {
+  const bytes = array.BYTES_PER_ELEMENT;
+  return Object.freeze({ name, code, bytes, array, category, legacy, make: (n) => new array(roomFor(n, bytes)) });
+}
 
 const bool = dtype("bool", 11, Uint8Array, 0, "Bool");
 const uint8 = dtype("uint8", 0, Uint8Array, 1, "Byte");

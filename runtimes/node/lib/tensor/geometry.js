@@ -98,7 +98,40 @@ function viewStrides(sizes, strides, wanted) {
   return result;
 }
 
+/**
+ * Throws unless every element lies in a storage of `room` elements. Whatever view an operator computes, this is where it is found
+ * out: a typed array answers undefined where it has no element, which would become NaN.
+ */
+function checkReach(sizes, strides, offset, room) {
+  const isPlace = (n) => Number.isSafeInteger(n) && n >= 0;
+  if (!sizes.every(isPlace) || !isPlace(offset) || sizes.length !== strides.length || sizes.length > 64)
+    throw new RangeError(`sizes ${text(sizes)}, strides ${text(strides)} and offset ${offset} describe no tensor`);
+  if (sizes.includes(0)) return;
+  const last = sizes.reduce((at, n, d) => (n === 1 ? at : strides[d] >= 0 ? at + (n - 1) * strides[d] : NaN), offset);
+  if (!(last < room && numel(sizes) <= 2 ** 46))
+    throw new RangeError(`sizes ${text(sizes)}, strides ${text(strides)} and offset ${offset} reach beyond ${room} elements`);
+}
+
+/** An expanded tensor has several elements in one place: which of them would a write to it leave there? */
+function checkNoOverlap(sizes, strides) {
+  if (sizes.some((n, d) => n > 1 && strides[d] === 0))
+    throw new RangeError(
+      "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please clone() the tensor before performing the operation.",
+    );
+}
+
 /** `[1, 3, 224, 224]` */
 const text = (sizes) => `[${sizes.join(", ")}]`;
 
-module.exports = { numel, contiguousStrides, isContiguous, wrapDim, broadcast, inferSizes, viewStrides, text };
+module.exports = {
+  numel,
+  contiguousStrides,
+  isContiguous,
+  wrapDim,
+  broadcast,
+  inferSizes,
+  viewStrides,
+  checkReach,
+  checkNoOverlap,
+  text,
+};

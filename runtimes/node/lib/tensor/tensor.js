@@ -11,7 +11,9 @@
 "use strict";
 
 const dt = require("./dtype");
-const { numel, contiguousStrides, isContiguous, wrapDim, inferSizes, viewStrides, text } = require("./geometry");
+const geometry = require("./geometry");
+
+const { numel, contiguousStrides, isContiguous, wrapDim, inferSizes, viewStrides, checkReach, text } = geometry;
 
 class Tensor {
   /**
@@ -22,6 +24,7 @@ class Tensor {
    * @param {number} [offset]  of the first element
    */
   constructor(storage, dtype, sizes, strides = contiguousStrides(sizes), offset = 0) {
+    checkReach(sizes, strides, offset, storage.array.length);
     this.storage = storage;
     this.dtype = dtype;
     this.sizes = sizes;
@@ -40,7 +43,7 @@ class Tensor {
   /** Zeros. */
   static zeros(sizes, dtype = dt.float32) {
     if (sizes.some((n) => n < 0)) throw new RangeError(`Trying to create tensor with negative dimension in ${text(sizes)}`);
-    return Tensor.of(new dtype.array(numel(sizes)), dtype, sizes);
+    return Tensor.of(dtype.make(numel(sizes)), dtype, sizes);
   }
 
   static full(sizes, value, dtype) {
@@ -87,11 +90,12 @@ class Tensor {
     return this.sizes.slice(1).reduceRight((rows, n) => chunks(rows, n), values);
   }
 
-  /** The only element, as number, BigInt or boolean. */
+  /** The only element: a BigInt of any integer dtype, a number or a boolean. */
   item() {
     if (this.numel !== 1) throw new TypeError("a Tensor with " + this.numel + " elements cannot be converted to Scalar");
     const x = this.storage.array[this.offset];
-    return this.dtype === dt.bool ? x !== 0 : x;
+    if (this.dtype === dt.bool) return x !== 0;
+    return this.dtype.category === 1 ? BigInt(x) : x;
   }
 
   // Views: the same elements under other sizes and strides.
@@ -139,10 +143,10 @@ class Tensor {
   }
 
   transpose(dim0, dim1) {
-    if (this.dim === 0) return this;
     const order = this.sizes.map((_, d) => d);
     const a = wrapDim(dim0, this.dim);
     const b = wrapDim(dim1, this.dim);
+    if (this.dim === 0) return this;
     [order[a], order[b]] = [order[b], order[a]];
     return this.permute(order);
   }
@@ -201,6 +205,7 @@ class Tensor {
 
   /** Writes `source`, broadcast and converted, into this tensor's elements. */
   copy_(source) {
+    geometry.checkNoOverlap(this.sizes, this.strides);
     const values = flat(source.expand(this.sizes), this.dtype);
     const sameMemory = values.buffer === this.storage.array.buffer; // reading what is being written
     scatter(this, sameMemory ? values.slice() : values);
@@ -215,7 +220,7 @@ function flat(t, dtype = t.dtype) {
 }
 
 function gather(t) {
-  const out = new t.dtype.array(t.numel);
+  const out = t.dtype.make(t.numel);
   const array = t.storage.array;
   walk(t, (at, n, from, stride) => {
     for (let i = 0; i < n; i++, from += stride) out[at + i] = array[from];
@@ -250,7 +255,7 @@ function walk(t, row) {
 }
 
 function converted(values, from, to) {
-  const out = new to.array(values.length);
+  const out = to.make(values.length);
   const n = values.length;
   if (to === dt.bool) {
     const zero = from === dt.int64 ? 0n : 0;
