@@ -19,13 +19,14 @@ from typing import Any
 import pytest
 
 import internals as torch
+from tests import runtime_calls
 from tests.support import oracle
+from tools.runtimes_test import SANITIZERS
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "runtimes" / "cpp"
 BUILT = ROOT / "build" / "runtimes" / "cpp_tests"
 ARCHIVES = Path(__file__).parent / "archives" / "torchscript"
-SANITIZERS = "-O0 -fsanitize=address,undefined -fno-sanitize-recover=all"
 HAS_COMPILER = shutil.which(os.environ.get("CXX", "g++")) is not None and shutil.which("make") is not None
 CRASHED = 99  # what a sanitizer ends the program with
 
@@ -50,7 +51,7 @@ def check() -> Path:
 
 def run(check: Path, *arguments: str | Path) -> tuple[int, str]:
     options = {
-        "ASAN_OPTIONS": f"exitcode={CRASHED}:allocator_may_return_null=1",
+        "ASAN_OPTIONS": f"exitcode={CRASHED}:allocator_may_return_null=1:detect_leaks=0",
         "UBSAN_OPTIONS": f"exitcode={CRASHED}",
     }
     process = subprocess.run(
@@ -268,3 +269,124 @@ def test_the_example_of_the_talk_has_the_talks_lines() -> None:
     assert "torchscript::Tensor output = module.forward(inputs).toTensor();" in ours
     assert "at::Tensor output = module.forward(inputs).toTensor();" in real
     assert "auto module = torchscript::load(argv[1]);" in ours and "auto module = torch::jit::load(argv[1]);" in real
+
+
+def test_any_call_of_an_operator_is_answered_or_refused(check: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A few for each; `make runtimes-test ARGS=--full` makes many more. None may end the program, or give another number."""
+    assert runtime_calls.main([str(check), "--calls", "4"]) == 0, capsys.readouterr().out[-5000:]
+
+
+HOSTILE: list[tuple[str, list[Any], str]] = [
+    ("aten::scatter_", [torch.zeros(3, 4), 1, torch.zeros(3, 4, dtype=torch.int64), torch.ones(2)], "dimensions as src"),
+    ("aten::scatter_", [torch.zeros(3), 0, torch.zeros(3, dtype=torch.int64), torch.ones(2)], "no larger than src"),
+    ("aten::lstm_cell", [torch.zeros(2, 3), [], torch.zeros(8, 3), torch.zeros(8, 2)], "two hidden states"),
+    ("aten::lstm", [torch.ones(1, 1, 1), [torch.ones(1, 1, 1)] * 2, [], True, 2**62, 0.0, False, False, False], "parameters"),
+    ("aten::pixel_shuffle", [torch.zeros(1, 4, 2, 2), 0], "positive upscale_factor"),
+    ("aten::pixel_shuffle", [torch.zeros(1, 4, 2, 2), 2**32], "divisible"),
+    ("aten::hstack", [[]], "non-empty"),
+    ("aten::upsample_nearest2d", [torch.zeros(1, 1, 2, 2), None, [2.0]], "two sizes"),
+    ("aten::upsample_nearest2d", [torch.zeros(1, 1, 2, 2), [2, 2, 2], None], "two sizes"),
+    ("aten::upsample_nearest2d", [torch.zeros(1, 1, 2, 2), None, [float("inf"), -1.0]], "greater than 0"),
+    ("aten::ljust", ["a", 5, ""], "exactly one character"),
+    ("aten::rjust", ["a", 2**62, " "], "more than the"),
+    ("aten::mul", [[1, 2], 2**62], "more than the"),
+    ("aten::zeros", [[2**40]], "more than the"),
+    ("aten::zeros", [[0, 2**62, 2**62]], "cannot be"),
+    ("aten::view", [torch.zeros(4), [2**62, 4]], "cannot be"),
+    ("aten::stride", [torch.zeros(()), 0], "no dimensions"),
+    ("aten::repeat_interleave", [torch.zeros(()), 2, 1], "out of range"),
+    ("aten::repeat", [torch.zeros(1), [-1]], "negative"),
+    ("aten::im2col", [torch.zeros(1, 1, 3, 3), [], [1], [0], [1]], "two ints"),
+    ("aten::kthvalue", [torch.arange(3.0), 0], "out of range"),
+    ("aten::pad", [torch.zeros(3), [0, 1, 2], "replicate"], "divisible by 2"),
+    ("aten::one_hot", [torch.tensor([-1]), 3], "non-negative"),
+    ("aten::fill_", [torch.zeros(1).expand(3), 1.0], "single memory location"),
+    ("prim::range", [0, 2**63 - 1, 1], "more than the"),
+    ("aten::slice", [[1, 2], None, None, 0], "non-zero step"),
+    ("aten::Int", ["9223372036854775808"], "invalid literal"),
+]
+
+
+def said(check: Path, path: Path, calls: list[tuple[str, list[Any]]]) -> list[str]:
+    """What the runtime says to each of these calls."""
+    torch.save({"calls": [{"operator": o, "inputs": i, "keywords": []} for o, i in calls]}, str(path))
+    return [line for _, line in runtime_calls.verdicts([str(check)], path, len(calls))]
+
+
+def test_hostile_calls_are_refused_in_words(check: Path, tmp_path: Path) -> None:
+    lines = said(check, tmp_path / "calls.pt", [(operator, inputs) for operator, inputs, _ in HOSTILE])
+    for (operator, _, words), line in zip(HOSTILE, lines):
+        assert line.startswith("refused: ") and words in line, f"{operator}: {line}"
+
+
+def test_ints_wrap_and_windows_are_as_large_as_their_input(check: Path, tmp_path: Path) -> None:
+    image = torch.arange(16.0).reshape(1, 1, 4, 4)
+    calls = [
+        ("aten::floordiv", [-(2**63), -1], -(2**63)),
+        ("prim::abs", [-(2**63)], -(2**63)),
+        ("aten::__lshift__", [1, 64], 1),
+        ("aten::__range_length", [-(2**63), 2**63 - 1, 2**62], 4),
+        ("aten::slice", [torch.arange(5), 0, 1, 2**63 - 1, 2**62], torch.tensor([1])),
+        ("aten::max_pool2d", [image, [2**31 - 1] * 2, [1, 1], [2**30 - 1] * 2, [1, 1]], torch.full((1, 1, 4, 4), 15.0)),
+        ("aten::equal", [image, image], True),
+        ("aten::find", ["abcabc", "abc", 1, 4], -1),
+        ("aten::addmm", [torch.full((1, 1), float("nan")), torch.ones(1, 1), torch.ones(1, 1), 0, 2], torch.tensor([[2.0]])),
+    ]
+    entries = [
+        {"operator": o, "inputs": i, "keywords": ["beta", "alpha"] if o == "aten::addmm" else [], "expected": e}
+        for o, i, e in calls
+    ]
+    torch.save({"calls": entries}, str(tmp_path / "calls.pt"))
+    lines = [line for _, line in runtime_calls.verdicts([str(check)], tmp_path / "calls.pt", len(entries))]
+    assert lines == ["same"] * len(entries)
+
+
+@torch.jit.script
+def nested(n: int) -> int:
+    found: list[int] = []
+    for i in range(n):
+        found.append(i)
+    return len(found)
+
+
+def with_code(path: Path, to: Path, change: Any) -> Path:
+    rewritten(path, to, lambda name, old: change(old.decode()).encode() if name.endswith(".py") else old)
+    shutil.copy(path.with_suffix(".case.pt"), to.with_suffix(".case.pt"))
+    return to
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("x = [n]\n{0}for i in range(200000):\n{0}  x = [x]\n{0}return 3", "ok hostile"),
+        ("x = [n]\n{0}_0 = torch.append(x, x)\n{0}return torch.len(torch.str(x))", "nested too deeply"),
+        ("def f():\n{0}  return fork(f)\n{0}return fork(f)", "without end"),
+        ("return self.forward(n)", "without end"),
+        ("return " + "torch.add(" * 300 + "1" + ", 1)" * 300, "is 301 instead of 3"),
+        ("return " + "torch.add(" * 500 + "1" + ", 1)" * 500, "too"),
+        ("return n" + ".a" * 5000, "for too long"),
+        ("a, b, c = [1, 2]\n{0}return n", "are taken from it"),
+    ],
+)
+def test_code_that_was_made_to_harm(check: Path, tmp_path: Path, body: str, why: str) -> None:
+    path = tmp_path / "nested.pt"
+    torch.jit.save(nested, str(path))
+    write_case(path, [{"method": "forward", "inputs": [3], "expected": 3}])
+    head = "def forward(self,\n    n: int) -> int:\n"
+    code = "  " + head + "    " + body.format("    ") + "\n"
+    hostile = with_code(path, tmp_path / "hostile.pt", lambda text: text[: text.index("  def forward")] + code)
+    assert why in run(check, hostile)[1]
+
+
+def test_records_that_inflate_too_far_are_refused(check: Path, mlp: Path, tmp_path: Path) -> None:
+    """784 kB that become 768 MiB, and Python's words for it."""
+    bomb = tmp_path / "bomb.pt"
+    with zipfile.ZipFile(mlp) as old, zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as new:
+        for entry in old.infolist():
+            new.writestr(entry, old.read(entry))
+        new.writestr(old.namelist()[0].partition("/")[0] + "/data/bomb", b"\0" * (64 << 20))
+    shutil.copy(mlp.with_suffix(".case.pt"), bomb.with_suffix(".case.pt"))
+    words = "8 times the file and 16 MiB): a compression bomb"
+    assert words in run(check, bomb)[1]
+    with pytest.raises(RuntimeError, match=re.escape(words)):
+        torch.jit.load(str(bomb))

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import threading
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import pytest
 
 import internals as torch
 from runtimes.corpus.make import write
+from tests import runtime_calls
 from tests.serialization_expected import EXPECTED, FOLDER, decoded
 from tools.browser.chromium import executable
 
@@ -181,6 +183,21 @@ def test_damaged_archives_are_refused_or_load(mlp: Path) -> None:
     assert done.returncode == 0, done.stderr
     count = json.loads(done.stdout)
     assert count["loaded"] + count["refused"] == 450 and min(count.values()) > 20
+
+
+def test_any_call_of_an_operator_is_answered_or_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """A few for each; `make runtimes-test ARGS=--full` makes many more. Whatever goes wrong is a ScriptError."""
+    assert runtime_calls.main(["node", str(RUNTIME / "check.js"), "--calls", "4"]) == 0, capsys.readouterr().out[-5000:]
+
+
+def test_records_that_inflate_too_far_are_refused(mlp: Path, tmp_path: Path) -> None:
+    bomb = tmp_path / "bomb.pt"
+    with zipfile.ZipFile(mlp) as old, zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as new:
+        for entry in old.infolist():
+            new.writestr(entry, old.read(entry))
+        new.writestr(old.namelist()[0].partition("/")[0] + "/data/bomb", b"\0" * (64 << 20))
+    done = node("-e", "new (require(process.argv[1]).ScriptModule)(process.argv[2])", RUNTIME, bomb)
+    assert "ArchiveError" in done.stderr and "8 times the file and 16 MiB): a compression bomb" in done.stderr
 
 
 class QuietHandler(http.server.SimpleHTTPRequestHandler):
