@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from internals.core.dtype import SCALAR_TYPE_NAME
-from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
+from internals.core.tensor_impl import TensorImpl, array, empty_contiguous, snapshot
 
 from .embedding import check_indices, check_rows, sums_by_row
 from .embedding_bag import MAX, MEAN, SUM
@@ -58,7 +58,7 @@ def _embedding_bag_dense_backward(
     padding_idx: int = -1,
 ) -> Any:
     """The gradient of the table; with `scale_grad_by_freq` a row's is divided by how often `indices` has it."""
-    _check(grad, indices, offset2bag, padding_idx, num_weights)
+    bags, rows = _checked(grad, indices, offset2bag, padding_idx, num_weights)
     g = array(grad)
     check_elements("embedding_bag_backward", "bag_size", bag_size if mode in (MAX, MEAN) else None, len(g))
     check_sizes("embedding_bag_backward", "maximum_indices", maximum_indices if mode == MAX else None, grad.shape)
@@ -67,9 +67,7 @@ def _embedding_bag_dense_backward(
         raise RuntimeError(f"embedding_bag_backward: mode has to be 0 (sum), 1 (mean) or 2 (max), but got {mode}")
     if mode == MAX:
         check_indices("embedding_bag", maximum_indices)
-        return _to_the_largest(g, array(maximum_indices), array(bag_size) > 0, num_weights, grad.dtype)
-    bags = array(offset2bag)
-    rows = array(indices)[: bags.size]
+        return _to_the_largest(g, snapshot(maximum_indices), array(bag_size) > 0, num_weights, grad.dtype)
     counted = np.flatnonzero(rows != padding_idx)
     shares = g[bags[counted]]
     if mode == MEAN:
@@ -91,19 +89,23 @@ def _embedding_bag_per_sample_weights_backward(
     """For each index the product of its row and its bag's gradient; 0 for padding. Raises RuntimeError unless it was a sum."""
     if mode != SUM:
         raise RuntimeError("embedding_bag_backward: per_sample_weights only supported for mode='sum'")
-    _check(grad, indices, offset2bag, padding_idx, weight.size(0))
+    bags, rows = _checked(grad, indices, offset2bag, padding_idx, weight.size(0))
     check_sizes("embedding_bag_backward", "weight", weight, (weight.shape[0], grad.shape[1]))
     result = empty_contiguous((indices.shape[0],), grad.dtype)
-    out, bags = array(result), array(offset2bag)
+    out = array(result)
     out.fill(0)
-    rows = array(indices)[: bags.size]
     counted = np.flatnonzero(rows != padding_idx)
     out[counted] = np.einsum("kd,kd->k", array(grad)[bags[counted]], array(weight)[rows[counted]])
     return result
 
 
-def _check(grad: TensorImpl, indices: TensorImpl, offset2bag: TensorImpl, padding_idx: int, num_weights: int) -> None:
-    """Raises RuntimeError for what is no gradient of bags, IndexError for a bag or a row that there is not."""
+def _checked(
+    grad: TensorImpl, indices: TensorImpl, offset2bag: TensorImpl, padding_idx: int, num_weights: int
+) -> tuple[Any, Any]:
+    """The bag and the row of each index that is in a bag.
+
+    Raises RuntimeError for what is no gradient of bags, IndexError for a bag or a row that there is not.
+    """
     if not grad.dtype.is_floating_point:
         raise RuntimeError(
             "Expected tensor for argument #1 'grad_' to have one of the following scalar types: Half, BFloat16, Float, Double; "
@@ -114,9 +116,11 @@ def _check(grad: TensorImpl, indices: TensorImpl, offset2bag: TensorImpl, paddin
     for t, dims, what in ((grad, 2, "grad"), (indices, 1, "indices"), (offset2bag, 1, "offset2bag")):
         if t.dim() != dims:
             raise RuntimeError(f"embedding_bag_backward: {what} has to be a {dims}D Tensor, but got dimension {t.dim()}")
-    check_rows(array(offset2bag), grad.shape[0])
-    rows = array(indices)[: offset2bag.shape[0]]
+    bags = snapshot(offset2bag)
+    rows = snapshot(indices)[: bags.size]
+    check_rows(bags, grad.shape[0])
     check_rows(rows[rows != padding_idx], num_weights)
+    return bags, rows
 
 
 def _to_the_largest(g: Any, rows: Any, filled: Any, num_weights: int, dtype: Any) -> TensorImpl:

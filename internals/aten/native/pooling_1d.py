@@ -13,9 +13,13 @@ from typing import Any
 from internals._generated import functions as F
 from internals._generated import nn_functions as nn
 
+_EXPECTED = "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:"
+
 
 def max_pool1d(self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
     """The largest element of every window of (N, C, L) or (C, L)."""
+    if self.dim() in (2, 3) and 0 in self.shape[-2:]:
+        raise RuntimeError(f"{_EXPECTED}{list(self.shape)}")
     image, kernel, step, around, apart = _sequence_to_pool(self, kernel_size, stride, padding, dilation)
     return F.max_pool2d(image, kernel, step, around, apart, ceil_mode).squeeze(-2)
 
@@ -49,12 +53,11 @@ def adaptive_avg_pool1d(self: Any, output_size: Sequence[int]) -> Any:
 
 def _sequence_to_pool(t: Any, *sizes: Any) -> tuple[Any, ...]:
     """(…, L) as an image of height 1, and the window's sizes, padding and so on to go with it."""
-    if t.dim() not in (2, 3) or 0 in t.shape[-2:]:
+    if t.dim() not in (2, 3):
         raise RuntimeError(
             "max_pool1d() Expected 2D or 3D input tensor, but got []"
             if t.dim() == 0
-            else "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:"
-            f"{list(t.shape)}"
+            else f"{_EXPECTED}{list(t.shape)}"
         )
     for value, name in zip(sizes, ("kernel_size", "stride", "padding", "dilation")):
         if len(value) > 1:

@@ -81,10 +81,10 @@ def avg_pool2d_backward(
     divisor_override: int | None,
 ) -> Any:
     """Each gradient, over its window's divisor, at all elements of the window."""
-    if self.dtype.category != dt.FLOATING and self.dtype is not dt.int64:
-        raise not_implemented("avg_pool2d_backward", self.dtype)
     kernel, stride, padding, size = avg_pool2d_arguments(self, kernel_size, stride, padding, ceil_mode, divisor_override)
     check_pool_gradient(grad_output, self, size)
+    if self.dtype.category != dt.FLOATING and self.dtype is not dt.int64:
+        raise not_implemented("avg_pool2d_backward", self.dtype)
     if use_compiled(self.numel(), COMPILED) and _agree(grad_output, self):
         dx = empty_as(self, self.shape)
         kernels = compiled_for(grad_output, dx)
