@@ -22,7 +22,7 @@ SEED = "tests"
 
 def test_the_archives_to_begin_with_load() -> None:
     found = starts([])
-    assert [s.name for s in found] == ["values", "state_dict", "stream", "scripted", "traced", "traced_101"]
+    assert [s.name for s in found] == ["values", "state_dict", "stream", "scripted", "traced", "traced_101", "program"]
     for s in found:
         fuzz.touch(fuzz.load(s.data, s.how))
         assert bool(s.records) is (s.name != "stream")

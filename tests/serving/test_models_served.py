@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import io
 import os
+import sys
 import threading
 import weakref
 import zipfile
@@ -19,10 +20,12 @@ from internals import nn
 from internals.jit.runtime.convolution_group import group_of
 from internals.serialization.errors import ArchiveError
 from internals.serving.errors import ModelFailed
+from internals.serving.models import warm_up
 from internals.serving.models.model_file import FileIsChanging, load_model, read_path, read_whole
 from internals.serving.models.row_counts import next_count, row_counts, rows_to_run
 from internals.serving.models.served_model import LONGEST_MESSAGE, ServedModel, named_tensors, one_line
 from internals.serving.settings import Settings
+from tests.hostile_archives import script
 from tests.serving import models_support as nets
 from tests.support import oracle, to_numpy
 
@@ -374,3 +377,38 @@ def test_archives_of_real_pytorch(tmp_path):
         assert str(model.signature) == f"input: FP32 [-1, 3, {sizes}]  ->  OUTPUT__0: FP32 [-1, 2]", name
         assert model.batchable and model.max_rows == (32 if name == "exported.pt2" else None)
         np.testing.assert_allclose(to_numpy(model.run([torch.from_numpy(x)])["OUTPUT__0"]), expected, atol=1e-5)
+
+
+# A model that does not come to an end
+
+NESTED = "".join(f"d{i + 1} = [d{i}, d{i}]\n" for i in range(40))
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("while True:\n  x = torch.add(x, 1)\nreturn x", "it was stopped after 0.3 seconds"),
+        (
+            f"d0 = [torch.size(x, 0), 2]\n{NESTED}return torch.add(x, torch.len(str(d40)))",
+            "it was stopped after 0.3 seconds",
+        ),
+        ('s = "12345678"\n' + "s = torch.add(s, s)\n" * 40 + "return torch.add(x, torch.len(s))", "it was stopped"),
+        ("return torch.add(x, torch.sum(torch.zeros([1000000000])))", "can't allocate 4294967296 bytes for a model that"),
+    ],
+)
+def test_the_warm_up_of_a_model_has_a_budget(monkeypatch, body: str, says: str) -> None:
+    """The model is served all the same, without its outputs being known; nothing goes on watching it."""
+    monkeypatch.setattr(warm_up, "SECONDS", 0.3)
+    monkeypatch.setattr(warm_up, "NBYTES", 256 << 20)
+    before, settings = sys.gettrace(), Settings(inputs=("x:FP32:-1,3",))
+    model = ServedModel("m.pt", "m", settings=settings, data=script(body))
+    assert [note for note in model.notes if "outputs are not known" in note and says in note], model.notes
+    assert sys.gettrace() is before
+
+
+def test_the_budget_is_for_the_warm_up_alone(monkeypatch) -> None:
+    monkeypatch.setattr(warm_up, "SECONDS", 0.0)
+    body = "for i in range(1000):\n  x = torch.add(x, 1)\nreturn x"
+    model = ServedModel("m.pt", "m", settings=Settings(inputs=("x:FP32:-1,3",)), data=script(body))
+    assert "it was stopped after 0 seconds" in model.notes[0]
+    assert model.run([torch.zeros(1, 3)])["OUTPUT__0"].tolist() == [[1000.0] * 3]

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 
     from .refinement import Condition
 
-Resolver = Callable[[str], Any]  # may also have `resolve_type`, `upgrades` and `check_operator`: those of archives do
+Resolver = Callable[[str], Any]  # may also have what `archive_names.Namespace` has
 MakeSelf = Callable[[Value], SugaredValue]
 Watch = Callable[[str, Graph], None]  # told the name of each step when it is done (`steps.py`)
 

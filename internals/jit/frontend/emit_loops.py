@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .compiler import Compiler
 
 EmitBody = Callable[[], None]
-LARGEST_UNROLLED = 1 << 14
+LARGEST_UNROLLED = 1 << 15
 
 
 def emit_for(c: Compiler, stmt: tree.For) -> None:
@@ -96,12 +96,12 @@ def emit_unrolled(
 
     Raises RuntimeError if that is without end: five loops inside each other over ten elements are a hundred thousand rounds.
     """
-    length = iterable.static_length()
+    length, most = iterable.static_length(), getattr(c.resolver, "most_unrolled", LARGEST_UNROLLED)
     assert length is not None
     with c.in_loop("unrolled"):
         for i in range(length):
-            if c.graph.values_made > LARGEST_UNROLLED:
-                raise error(where, f"loops over tuples and modules are unrolled, into {LARGEST_UNROLLED} values at most")
+            if c.graph.values_made > most:
+                raise error(where, f"loops over tuples and modules are unrolled, into {most} values at most")
             element = iterable.getitem(where, c, c.literal(i, where))
             assign_all(c, targets, [element], targets[0].range, 1)
             emit_body()

@@ -44,8 +44,8 @@ LENGTHS: dict[str, Callable[..., int]] = {
 
 def is_affordable(node: Node, inputs: Sequence[Any]) -> bool:
     """Whether the results for these inputs can be expected to be small, and soon."""
-    if any(_holds_tensors(v.type()) for v in node.outputs()):
-        return False  # which no constant may
+    if any(_holds_tensors(v.type()) for v in node.outputs()) or "_polynomial_" in node.kind():
+        return False  # which no constant may; and a polynomial has as many steps as a tensor says
     length = LENGTHS.get(node.kind())
     if length is not None and length(*inputs) > LONGEST:
         return False
@@ -74,11 +74,12 @@ def moderately() -> Iterator[None]:
 
 def _work(node: Node, inputs: Sequence[Any]) -> float:
     """The product of all tensors' elements, and of the sizes among the other arguments unless the result is a view."""
-    work: float = prod(max(1, value.numel()) for value in inputs if isinstance(value, TensorImpl))
+    parts = [part for value in inputs for part in (value if isinstance(value, (list, tuple)) else [value])]
+    work: float = prod(max(1, part.numel()) for part in parts if isinstance(part, TensorImpl))
     schema = node.schema()
     if schema is None or all(r.alias_info is not None for r in schema.returns):
         return work
-    has_tensors = any(isinstance(value, TensorImpl) for value in inputs)
+    has_tensors = any(isinstance(part, TensorImpl) for part in parts)
     for argument, value in zip(schema.arguments, inputs):
         is_value = isinstance(argument.type, NumberType) and (has_tensors or argument.name == "fill_value")
         if not is_value and not argument.enum:

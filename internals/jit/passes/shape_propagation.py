@@ -31,6 +31,7 @@ from internals.jit.ir.tensor_type import TensorType
 from internals.jit.ir.types import TupleType
 from internals.jit.ir.unify import unify_types
 from internals.jit.operators.alias_analysis import AliasDb
+from internals.jit.passes.folding_limits import is_affordable, moderately
 from internals.jit.passes.overloads import NOT_CONSTANT, constant
 from internals.jit.passes.registry import graph_pass
 from internals.jit.passes.shape_arguments import ArgumentTypes
@@ -126,7 +127,10 @@ class _Propagation:
         found = _run(node)
         if found is None:
             rule = rule_for(node)
-            result = rule(ArgumentTypes(node)) if rule is not None else None
+            try:
+                result = rule(ArgumentTypes(node)) if rule is not None else None
+            except (IndexError, ValueError, ArithmeticError):  # arguments that the operator refuses when it runs
+                result = None
             found = [result] if isinstance(result, TensorType) else result
         for v, t in zip(tensors, found or [TensorType.get()] * len(tensors)):
             self.set(v, t or TensorType.get())
@@ -158,11 +162,12 @@ def _run(node: Node) -> list[TensorType] | None:
     if operator is None or not tensors or not _may_run(node) or not all(_is_small_and_known(v.type()) for v in tensors):
         return None
     arguments = [_representative(v) for v in node.inputs()]
-    if any(a is NOT_CONSTANT for a in arguments):
+    if any(a is NOT_CONSTANT for a in arguments) or not is_affordable(node, arguments):
         return None
     was = set_grad_mode(False)
     try:
-        results = operator.fn(*arguments)
+        with moderately():
+            results = operator.fn(*arguments)
     except Exception:  # of zeros, which need not be what will come: nothing is known then
         return None
     finally:

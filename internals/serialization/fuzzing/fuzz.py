@@ -1,8 +1,9 @@
 """`python -m internals fuzz-archive [FILE ...]`: loads damaged archives, and reports every one that does harm.
 
 A damaged archive must either load, to tensors that lie in their storages and modules whose code compiles, or be refused by an
-`ArchiveError`. Another exception, a crash, a hang, or memory out of proportion to the file is a finding. Input number N of a seed
-is always the same, so `--seed S --first N --count 1` shows a finding again; its bytes are kept as well.
+`ArchiveError`. Another exception, a crash, a hang, or memory out of proportion to the file is a finding. Programs made to harm
+(`programs.py`) are run as well, where an error is what a script may raise. Input number N of a seed is always the same, so
+`--seed S --first N --count 1` shows a finding again; its bytes are kept as well.
 
 The inputs are loaded in a process of their own, which says before each what it is about to do: a crash leaves the number behind.
 
@@ -29,6 +30,7 @@ from typing import Any, NamedTuple
 
 import internals
 from internals import jit
+from internals.core.cpu_allocator import limited_blocks
 from internals.core.tensor_impl import TensorImpl, array
 
 from ..errors import ArchiveError
@@ -200,8 +202,11 @@ def attempt(found: list[Start], seed: str, number: int) -> Outcome:
     before = memory()
     kind = place = details = ""
     try:
-        touch(load(data, chosen.how))
+        loaded = load(data, chosen.how)
+        touch(loaded)
         kind = "loaded"
+        if chosen.how == "run":
+            touch(run_script(loaded))
     except ArchiveError:
         kind = "refused"
     except EOFError as error:
@@ -218,7 +223,17 @@ def attempt(found: list[Start], seed: str, number: int) -> Outcome:
 
 
 def load(data: bytes, how: str) -> Any:
-    return jit.load(io.BytesIO(data)) if how == "jit" else internals.load(io.BytesIO(data))
+    return internals.load(io.BytesIO(data)) if how == "load" else jit.load(io.BytesIO(data))
+
+
+def run_script(module: Any) -> Any:
+    """What the module gives for four numbers; None if its script raises an error, which is a RuntimeError."""
+    str(module.inlined_graph)
+    try:
+        with limited_blocks(MEMORY_ALLOWANCE // 4, "an archive that is tried"):
+            return module(internals.arange(1.0, 5.0))
+    except (RuntimeError, NotImplementedError, jit.Error):
+        return None
 
 
 def touch(value: Any) -> None:

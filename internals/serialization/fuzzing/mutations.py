@@ -22,6 +22,7 @@ from ..container.zip_reader import ArchiveReader
 from ..container.zip_records import CENTRAL_HEADER, DESCRIPTOR, END, END64, LOCAL_HEADER, LOCATOR64, Layout
 from ..container.zip_writer import ArchiveWriter
 from ..errors import ArchiveError
+from .programs import program
 
 NUMBERS = [0, 1, 2, 3, 7, 63, 64, 255, 256, 65535, 65536]
 NUMBERS += [2**k + d for k in (31, 32, 40, 62, 63, 64, 200) for d in (-1, 0, 1)] + [10**9]
@@ -54,7 +55,7 @@ BOMB = 40 << 20
 
 
 class Start(NamedTuple):
-    """An archive to damage: its bytes, how it is loaded ("load" or "jit"), and its records when it is a zip."""
+    """An archive to damage: its bytes, how it is loaded ("load" or "jit"; "run": and run), and its records when it is a zip."""
 
     name: str
     how: str
@@ -72,7 +73,9 @@ def start(name: str, how: str, data: bytes) -> Start:
 
 
 def mutate(random: Random, chosen: Start, others: list[Start]) -> bytes:
-    """A damaged copy. The same state of `random` gives the same bytes."""
+    """A damaged copy. The same state of `random` gives the same bytes. Of a program, another one, which is right in itself."""
+    if chosen.how == "run":
+        return rebuild(random, {**chosen.records, "code/__torch__.py": program(random).encode()})
     data = chosen.data
     kind = random.random()
     if chosen.records and kind < 0.7:

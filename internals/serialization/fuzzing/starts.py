@@ -8,16 +8,19 @@ from __future__ import annotations
 import io
 from collections import OrderedDict
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import internals
 from internals import jit, nn
 
+from ..container.zip_writer import ArchiveWriter
 from ..legacy_stream import MAGIC_NUMBER, PROTOCOL_VERSION
 from ..pickles.pickler import BINPERSID, Global, Pickler
 from ..pickles.storages import StorageTable
 from ..save_load import save
 from .mutations import Start, start
+from .programs import program
 
 
 def starts(files: list[str]) -> list[Start]:
@@ -49,7 +52,18 @@ def ours() -> list[tuple[str, str, bytes]]:
         ("scripted", "jit", scripted.save_to_buffer()),
         ("traced", "jit", traced.save_to_buffer()),
         ("traced_101", "jit", traced.save_to_buffer(format="1.0.1")),
+        ("program", "run", around(program(Random(0)))),
     ]
+
+
+def around(code: str) -> bytes:
+    """An archive of a module `M` without values that has this code."""
+    buffer = io.BytesIO()
+    records = {"data.pkl": b"\x80\2c__torch__\nM\n)\x81}X\x08\0\0\0training\x89sb.", "code/__torch__.py": code.encode()}
+    with ArchiveWriter(buffer) as writer:
+        for name, data in {**records, "constants.pkl": b"\x80\2).", "version": b"10\n"}.items():
+            writer.write(name, data, compress=name.startswith("code/"))
+    return buffer.getvalue()
 
 
 class Several(nn.Module):

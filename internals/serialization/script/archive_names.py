@@ -49,6 +49,7 @@ class Namespace:
     """
 
     allows_mutable_defaults = True  # they are copied for each call
+    most_unrolled = 1 << 10  # values; exporters write loops over numbers and lists only
 
     def __init__(
         self,

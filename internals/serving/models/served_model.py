@@ -11,8 +11,8 @@ What a model returns gets names: the keys of a dict, the fields of a named tuple
 is not made of tensors, or has them inside lists inside of others, cannot be sent, and is an error that says so.
 
 When it is made, the model is run a few times on zeros (`trial.py`): that tells its outputs, and everything that is compiled or
-laid out at the first call is there when the first client comes. With `optimize` that is done again, for as many rows as it will
-be run with (`row_counts.py`).
+laid out at the first call is there when the first client comes; it has a minute for that (`warm_up.py`). With `optimize` that is
+done again, for as many rows as it will be run with (`row_counts.py`).
 
 Mirrors `ModelInstanceState` of Triton's `pytorch_backend` and the handler of TorchServe (`ts/torch_handler/base_handler.py`).
 
@@ -41,6 +41,7 @@ from .program import Parameter, Program, names_of_results, program_of
 from .row_counts import filled_up, next_count, others_do_not_matter, row_counts, rows_to_run
 from .signature import Declared, Signature, TensorSpec, parse_input
 from .trial import Trial, WrongResult, try_on_zeros
+from .warm_up import WarmUp
 
 LONGEST_MESSAGE = 400
 LISTING = re.compile(r".*^Traceback of TorchScript[^\n]*\n(?:[ ][^\n]*\n|\n)*(.*)", re.DOTALL | re.MULTILINE)
@@ -98,7 +99,8 @@ class ServedModel:
         parameters, specs = _inputs(program, declared, settings, name)
         self._numbers = [i for i, p in enumerate(parameters) if p.number is not None]
         facts = _facts(program, parameters, specs, notes)
-        trial = self._try(specs, facts)
+        budget = WarmUp()
+        trial = self._try(specs, facts, budget)
         if trial.why_not:
             notes.append(f"outputs are not known, {trial.why_not}")
         outputs = trial.outputs or tuple(map(TensorSpec, names_of_results(program.result)))
@@ -110,7 +112,7 @@ class ServedModel:
         fixed = [spec for spec in trial.inputs if spec.shape is not None and (not spec.shape or spec.shape[0] != -1)]
         self.batchable = bool(trial.inputs) and not fixed and not self._numbers and trial.has_rows is not False
         if settings.optimize:
-            self._optimize(trial, settings, notes)
+            self._optimize(trial, settings, notes, budget)
         self.notes = tuple(notes)
 
     def run(self, inputs: Sequence[Tensor]) -> dict[str, Tensor]:
@@ -150,11 +152,11 @@ class ServedModel:
             message = one_line(error)
         raise ModelFailed(message)  # out here without a context, whose frames would hold the request's tensors
 
-    def _try(self, specs: Sequence[TensorSpec], facts: Sequence[Facts]) -> Trial:
+    def _try(self, specs: Sequence[TensorSpec], facts: Sequence[Facts], budget: WarmUp) -> Trial:
         self.signature = Signature(tuple(specs))  # what `run` needs in the meantime
-        return try_on_zeros(self.run, specs, facts)
+        return try_on_zeros(lambda inputs: budget.run(self.run, inputs), specs, facts)
 
-    def _optimize(self, trial: Trial, settings: Settings, notes: list[str]) -> None:
+    def _optimize(self, trial: Trial, settings: Settings, notes: list[str], budget: WarmUp) -> None:
         """Run what `jit.optimize` makes of the program, if that works on what the program itself works on."""
         plain = self._program
         try:
@@ -170,8 +172,10 @@ class ServedModel:
             for rows in counts:
                 zeros = trial.zeros(rows)
                 if zeros is not None:
-                    self._run(zeros)
-            if self._row_counts and not others_do_not_matter(self._run, trial.zeros, self._row_counts):
+                    budget.run(self._run, zeros)
+            if self._row_counts and not budget.run(
+                others_do_not_matter, self._run, trial.zeros, self._row_counts
+            ):
                 self._row_counts = ()
                 notes.append("its rows depend on each other, so it is laid out anew for each number of rows")
         except Exception as error:
