@@ -17,6 +17,7 @@ from typing import Any
 
 from internals._generated import functions as F
 from internals._generated.nn_functions import linear
+from internals.core.dtype import int64
 
 State = tuple[Any, ...]
 """(h,), or (h, c) for an LSTM."""
@@ -80,7 +81,7 @@ def lstm_data(
         raise RuntimeError("lstm expects two hidden states")
     states = list(zip(hx[0].unbind(0), hx[1].unbind(0)))
     run = _Packed(_lstm_step, params, has_biases, projected, num_layers, dropout, train, bidirectional, False)
-    run.batch_sizes = batch_sizes.tolist()
+    run.batch_sizes = _steps(batch_sizes)
     output, last = run(data, states)
     return output, F.stack([h for h, _ in last], 0), F.stack([c for _, c in last], 0)
 
@@ -246,12 +247,21 @@ class _Packed(_Stack):
         return F.cat(outputs[::-1] if backwards else outputs, 0), last
 
 
+def _steps(batch_sizes: Any) -> list[int]:
+    """How many sequences take part in each step. Raises RuntimeError for what is no vector of int64, or has no steps."""
+    if batch_sizes.dim() != 1 or batch_sizes.dtype is not int64:
+        raise RuntimeError("batch_sizes should always be a 1D CPU tensor of int64")
+    if not batch_sizes.numel():
+        raise RuntimeError("batch_sizes has no entries: there is no step to take")
+    return list(batch_sizes.tolist())
+
+
 def _one_packed(
     step: Any, data: Any, batch_sizes: Any, hx: Any, params: Sequence[Any], has_biases: bool, num_layers: int, dropout: float,
     train: bool, bidirectional: bool,
 ) -> tuple[Any, Any]:  # fmt: skip
     run = _Packed(step, params, has_biases, False, num_layers, dropout, train, bidirectional, False)
-    run.batch_sizes = batch_sizes.tolist()
+    run.batch_sizes = _steps(batch_sizes)
     output, last = run(data, [(h,) for h in hx.unbind(0)])
     return output, F.stack([h for (h,) in last], 0)
 
