@@ -4,6 +4,7 @@
 - `program.py`: anything that computes, called with tensors alone: a compiled module, an exported program, Python
 - `facts.py`: what the graph of `forward` tells about its inputs
 - `trial.py`: what the outputs are, found by running the model on zeros
+- `warm_up.py`: how long those runs may take, and how much memory
 - `row_counts.py`: optimised convolutions run with few numbers of rows
 - `served_model.py`: a model ready to answer
 - `model_file.py`: the bytes of a file, all of them or none
