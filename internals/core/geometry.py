@@ -152,7 +152,7 @@ def channels_last_strides(sizes: Sequence[int]) -> tuple[int, ...]:
 def numel_of(sizes: Sequence[int]) -> int:
     """The number of elements. Raises RuntimeError when it is no int64, where 0 counts as 1, or a size is negative."""
     if prod(n or 1 for n in sizes) > LARGEST or min(sizes, default=0) < 0:
-        raise RuntimeError(f"numel: integer multiplication overflow: no tensor has the sizes {list(sizes)}")
+        raise RuntimeError("numel: integer multiplication overflow")
     return prod(sizes)
 
 
