@@ -91,7 +91,7 @@ inline std::vector<Definition> activations() {
   unary(t, "relu6", Rule::same, [](auto x) { return x < 0 ? decltype(x)(0) : x > 6 ? decltype(x)(6) : x; });
   both(t, "threshold", "(Tensor self, Scalar threshold, Scalar value)", [](Arguments& a) -> Value {
     return pointwise(a[0].toTensor(), Rule::same,
-                     [p = a[1].toDouble(), q = a[2].toDouble()](auto x) { return x > p ? x : cast<decltype(x)>(q); });
+                     [p = a[1].toDouble(), q = a[2].toDouble()](auto x) { return x <= p ? cast<decltype(x)>(q) : x; });
   });
   both(t, "hardtanh", "(Tensor self, Scalar min_val=-1, Scalar max_val=1)",
        [](Arguments& a) -> Value { return hardtanh(a[0].toTensor(), a[1], a[2]); });

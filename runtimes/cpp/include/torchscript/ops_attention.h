@@ -97,7 +97,7 @@ inline Tensor einsum(const std::string& given, const std::vector<Tensor>& operan
   }
   Sizes summed;
   for (std::size_t d = result.size(); d < letters.size(); ++d) summed.push_back(std::int64_t(d));
-  return summed.empty() ? total : sum(total, Value::list_of(summed));
+  return summed.empty() ? total : sum(total, Value::list_of(summed), false, std::int64_t(total.dtype()));
 }
 
 inline std::vector<Definition> attention_operators() {
@@ -128,6 +128,9 @@ inline std::vector<Definition> attention_operators() {
       {"cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08)",
        [](Arguments& a) -> Value {
          const Value d = a[2];
+         check(a[3].toDouble() >= 0, "eps must be non-negative, got: ", a[3].toDouble());
+         const Sizes sizes = broadcast(a[0].toTensor().sizes(), a[1].toTensor().sizes());
+         for (std::size_t i = 0; i < 2; ++i) a[i] = expand(a[i].toTensor(), sizes);
          const auto unit = [&](const Value& x) { return div(x, maximum(norm(x.toTensor(), 2, d, true), a[3])); };
          return sum(mul(unit(a[0]), unit(a[1])), d);
        }},

@@ -24,8 +24,8 @@ inline Tensor full_of(const Sizes& sizes, const Value& v, Dtype dtype) {
 inline Tensor arange(const Value& start, const Value& end, const Value& step, const Value& dtype) {
   const bool whole = !start.isDouble() && !end.isDouble() && !step.isDouble();
   check(step.toDouble() != 0, "step must be nonzero");
-  const double steps = std::ceil((end.toDouble() - start.toDouble()) / step.toDouble());
-  check(steps >= 0, "upper bound and lower bound inconsistent with step sign");
+  const double distance = (end.toDouble() - start.toDouble()) / step.toDouble(), steps = std::ceil(distance);
+  check(distance >= 0, "upper bound and lower bound inconsistent with step sign");
   const auto n = cast<std::int64_t>(steps);
   const Tensor out = Tensor::empty({n}, whole ? Dtype::int64 : Dtype::float64);
   for (std::int64_t i = 0; i < n; ++i) {

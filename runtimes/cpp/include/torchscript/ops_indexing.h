@@ -181,6 +181,8 @@ inline Tensor gather(const Tensor& t, std::int64_t d, const Tensor& index) {
 inline Tensor scatter(const Tensor& self, std::int64_t d, const Tensor& index, const Value& source, bool accumulate) {
   const Tensor out = clone(self),
                from = expand(operand(source, self.dtype()), source.isTensor() ? sizes_of(source) : index.sizes());
+  check(!source.isTensor() || source.toTensor().dtype() == self.dtype(),
+        "scatter(): Expected self.dtype to be equal to src.dtype");
   check(from.dim() == index.dim(), "Index tensor must have the same number of dimensions as src tensor");
   visit(self.dtype(), [&](auto e) {
     using T = decltype(e);
@@ -201,6 +203,15 @@ inline std::vector<Value> along(const Tensor& t, std::int64_t d, const Value& in
   std::vector<Value> indices(std::size_t(t.wrap(d)));
   indices.push_back(index);
   return indices;
+}
+// What index_add and index_copy take: for each number of the index a slice of the tensor.
+inline const Tensor& slices(const Tensor& self, const Value& dim, const Tensor& index, const Tensor& source) {
+  Sizes expected = self.sizes();
+  if (!expected.empty()) expected[std::size_t(self.wrap(dim.toInt()))] = index.numel();
+  check(index.dim() <= 1 && source.sizes() == expected && source.dtype() == self.dtype(),
+        "the source of an index has to be of ", name_of(self.dtype()), " and sizes ", to_string(expected), ", not of ",
+        name_of(source.dtype()), " and ", to_string(source.sizes()));
+  return source;
 }
 inline Tensor index_select(const Tensor& t, std::int64_t d, const Tensor& index) {
   return t.dim() == 0 ? t : torchscript::index(t, along(t, d, reshape(index, {-1})));
@@ -258,7 +269,8 @@ inline std::vector<Definition> indexing_operators() {
   both(t, "index_add", "(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1)",
        [](Arguments& a) -> Value {
          const Tensor out = clone(a[0].toTensor());
-         index_put_(out, along(out, a[1].toInt(), a[2]), scaled(a[3], a[4]).toTensor(), true);
+         index_put_(out, along(out, a[1].toInt(), a[2]),
+                    scaled(slices(out, a[1], a[2].toTensor(), a[3].toTensor()), a[4]).toTensor(), true);
          return out;
        });
   both(t, "index_fill", "(Tensor self, int dim, Tensor index, Operand value)", [](Arguments& a) -> Value {
@@ -268,7 +280,7 @@ inline std::vector<Definition> indexing_operators() {
   });
   both(t, "index_copy", "(Tensor self, int dim, Tensor index, Tensor source)", [](Arguments& a) -> Value {
     const Tensor out = clone(a[0].toTensor());
-    index_put_(out, along(out, a[1].toInt(), a[2]), a[3].toTensor(), false);
+    index_put_(out, along(out, a[1].toInt(), a[2]), slices(out, a[1], a[2].toTensor(), a[3].toTensor()), false);
     return out;
   });
   return t;

@@ -57,7 +57,13 @@ inline Tensor cross_entropy(const Tensor& t, const Tensor& target, const Value& 
   const Tensor hit = nll_loss(log_probabilities, target, weight, reduction, ignore);
   if (smoothing == 0) return hit;
   check(weight.isNone(), "cross_entropy with weights and label smoothing is not known to this runtime");
-  const Tensor all = reduced(pointwise(mean(log_probabilities, d), Rule::same, [](auto x) { return -x; }), reduction);
+  const Dtype dtype = log_probabilities.dtype();
+  const Tensor counted = pointwise(target, ignore, Rule::truth, [](auto x, auto y) { return x != y; });
+  const Tensor each = pointwise(mean(log_probabilities, d), Rule::same, [](auto x) { return -x; });
+  const Tensor kept = where(counted, each, full({}, 0, dtype));
+  const Tensor all = reduction == 0   ? kept
+                     : reduction == 2 ? sum(kept)
+                                      : div(sum(kept), sum(to_dtype(counted, dtype)));
   return add(mul(hit, 1 - smoothing), mul(all, smoothing));
 }
 

@@ -142,6 +142,11 @@ inline std::vector<Definition> number_arithmetic() {
   };
 }
 
+// `a is b`: of what is shared by reference, the same object.
+inline bool is_same(const Value& a, const Value& b) {
+  return a.identity() != nullptr ? a.identity() == b.identity() : a.same_kind(b) && equal(a, b);
+}
+
 inline std::vector<Definition> number_comparisons() {
   return {
       comparison("eq", [](auto a, auto b) { return a == b; }),
@@ -152,11 +157,11 @@ inline std::vector<Definition> number_comparisons() {
       comparison("ge", [](auto a, auto b) { return a >= b; }),
       {"__is__(any self, any obj)",
        [](Arguments& a) -> Value {
-         return a[0].isNone() || a[1].isNone() ? a[0].isNone() && a[1].isNone() : equal(a[0], a[1]);
+         return is_same(a[0], a[1]);
        }},
       {"__isnot__(any self, any obj)",
        [](Arguments& a) -> Value {
-         return !(a[0].isNone() || a[1].isNone() ? a[0].isNone() && a[1].isNone() : equal(a[0], a[1]));
+         return !is_same(a[0], a[1]);
        }},
   };
 }

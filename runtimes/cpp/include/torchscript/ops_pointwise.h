@@ -23,6 +23,11 @@ inline Tensor divide_rounded(const Value& a, const Value& b, const Value& mode) 
   });
 }
 
+inline void check_one_dtype(const Arguments& a) {
+  check(a[0].toTensor().dtype() == a[1].toTensor().dtype() && a[0].toTensor().dtype() == a[2].toTensor().dtype(),
+        "addcmul and addcdiv of several dtypes are not known to this runtime");
+}
+
 inline std::vector<Definition> pointwise_arithmetic() {
   std::vector<Definition> t;
   both(t, "add", "(Tensor self, Operand other, Scalar alpha=1)",
@@ -71,9 +76,9 @@ inline std::vector<Definition> pointwise_arithmetic() {
   both(t, "lerp", "(Tensor self, Tensor end, Operand weight)",
        [](Arguments& a) -> Value { return add(a[0], mul(sub(a[1], a[0]), a[2])); });
   both(t, "addcmul", "(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1)",
-       [](Arguments& a) -> Value { return add(a[0], mul(a[1], a[2]), a[3]); });
+       [](Arguments& a) -> Value { return check_one_dtype(a), add(a[0], mul(a[1], a[2]), a[3]); });
   both(t, "addcdiv", "(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1)",
-       [](Arguments& a) -> Value { return add(a[0], div(a[1], a[2]), a[3]); });
+       [](Arguments& a) -> Value { return check_one_dtype(a), add(a[0], div(a[1], a[2]), a[3]); });
   t.push_back({"where(Tensor condition, Operand self, Operand other)",
                [](Arguments& a) -> Value { return where(a[0].toTensor(), a[1], a[2]); }});
   both(t, "masked_fill", "(Tensor self, Tensor mask, Operand value)", [](Arguments& a) -> Value {
@@ -123,6 +128,7 @@ inline std::vector<Definition> pointwise_comparisons() {
           [](std::int64_t x, std::int64_t y) { return y < 0 || y > 63 ? 0 : wrapping(std::uint64_t(x) << y); });
   bitwise(t, "rshift", [](std::int64_t x, std::int64_t y) { return x >> (y < 0 || y > 63 ? 63 : y); });
   t.push_back({"bitwise_not(Tensor self)", [](Arguments& a) -> Value {
+                 check(!is_floating(a[0].toTensor().dtype()), "bitwise operators are not implemented for floats");
                  if (a[0].toTensor().dtype() == Dtype::boolean)
                    return pointwise(a[0].toTensor(), Rule::truth, [](auto x) { return x == 0; });
                  return pointwise(a[0].toTensor(), Rule::same,
@@ -131,6 +137,7 @@ inline std::vector<Definition> pointwise_comparisons() {
   t.push_back({"isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False)",
                [](Arguments& a) -> Value {
                  const double rtol = a[2].toDouble(), atol = a[3].toDouble();
+                 check(rtol >= 0 && atol >= 0, "rtol and atol must be greater than or equal to zero");
                  const bool nan = a[4].toBool();
                  return pointwise(a[0], a[1], Rule::truth, [=](auto x, auto y) {
                    if (x != x || y != y) return nan && x != x && y != y;

@@ -178,6 +178,7 @@ inline Tensor pad(const Tensor& t, const Sizes& pad, const std::string& mode, co
   for (std::size_t i = 0; i < pad.size() / 2; ++i) {
     const auto d = t.dim() - 1 - std::int64_t(i);
     const std::int64_t n = out.size(d), most = mode == "reflect" ? n - 1 : mode == "circular" ? n : most_bytes;
+    check(mode != "circular" || (pad[2 * i] >= 0 && pad[2 * i + 1] >= 0), "negative circular padding is not known here");
     check(n > 0 && pad[2 * i] <= most && pad[2 * i + 1] <= most,
           "Padding size should be less than the corresponding input dimension, but got: padding (", pad[2 * i], ", ",
           pad[2 * i + 1], ") at dimension ", d, " of input ", to_string(t.sizes()));

@@ -75,6 +75,7 @@ inline std::vector<Definition> sorting_operators() {
        }},
       {"bincount(Tensor self, Tensor? weights=None, int minlength=0)",
        [](Arguments& a) -> Value {
+         check(a[2].toInt() >= 0, "minlength should be >= 0");
          check(a[1].isNone(), "bincount with weights is not known to this runtime");
          const Tensor& t = a[0].toTensor();
          const std::int64_t n = t.numel() == 0 ? 0 : plus(item<std::int64_t>(extreme(t, {}, false, true)), 1);

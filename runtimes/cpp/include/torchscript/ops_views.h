@@ -68,7 +68,10 @@ inline Tensor repeat(const Tensor& t, const Sizes& times) {
 
 inline Tensor flip(const Tensor& t, const Sizes& dims) {
   Tensor out = t;
+  std::vector<bool> seen(std::size_t(std::max<std::int64_t>(t.dim(), 1)), false);
   for (const std::int64_t d : dims) {
+    check(!seen[std::size_t(t.wrap(d))], "dim ", t.wrap(d), " appears multiple times in the list of dims");
+    seen[std::size_t(t.wrap(d))] = true;
     std::vector<Tensor> parts = unbind(out, d);
     std::reverse(parts.begin(), parts.end());
     out = parts.empty() ? out : stack(parts, t.wrap(d));

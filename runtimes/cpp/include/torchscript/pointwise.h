@@ -97,6 +97,12 @@ inline Tensor mul(const Value& a, const Value& b) {
   return pointwise(a, b, Rule::same, [](auto x, auto y) { return times(x, y); });
 }
 inline Value scaled(const Value& v, const Value& alpha) {
+  if (alpha.isDouble() && v.isTensor() && !is_floating(v.toTensor().dtype())) {
+    const auto whole = cast<std::int64_t>(alpha.toDouble());
+    check(double(whole) == alpha.toDouble(),
+          "For integral input tensors, argument alpha must not be a floating point number.");
+    return scaled(v, whole);
+  }
   return equal(alpha, 1) ? v : v.isTensor() ? Value(mul(v, alpha)) : Value(v.toDouble() * alpha.toDouble());
 }
 inline Tensor add(const Value& a, const Value& b, const Value& alpha = 1) {

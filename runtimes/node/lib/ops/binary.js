@@ -23,6 +23,8 @@ function arithmetic(name, rest, run) {
 /** `a + alpha * b` */
 function add(a, b, alpha = 1n) {
   const type = resultType(a, b);
+  if (type.category < 2 && !Number.isInteger(Number(alpha)))
+    throw new TypeError("For integral input tensors, argument alpha must not be a floating point number.");
   const c = dt.cast(alpha, type === dt.bool ? dt.int64 : type);
   if (type === dt.bool) return binary(a, b, (x, y) => x | y, type);
   if (Number(alpha) === 1) return binary(a, b, (x, y) => x + y, type);
@@ -153,8 +155,13 @@ for (const [name, f] of Object.entries(BITS)) {
 }
 
 op("lerp(Tensor self, Tensor end, Tensor|Scalar weight)", (a, b, weight) => add(a, multiply(subtract(b, a), weight)));
-op("addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1)", (t, a, b, value) => add(t, multiply(a, b), value));
-op("addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1)", (t, a, b, value) => add(t, divide(a, b), value));
+const ofOneDtype = (run) => (t, a, b, value) => {
+  if (a.dtype !== t.dtype || b.dtype !== t.dtype)
+    throw new TypeError("addcmul and addcdiv of several dtypes are not known to this runtime");
+  return add(t, run(a, b), value);
+};
+op("addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1)", ofOneDtype(multiply));
+op("addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1)", ofOneDtype(divide));
 
 const CLAMP = "Tensor self, Tensor|Scalar? min=None, Tensor|Scalar? max=None";
 
@@ -176,8 +183,9 @@ op(
 op(
   "isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False)",
   (a, b, rtol, atol, equalNan) => {
+    if (!(rtol >= 0 && atol >= 0)) throw new RangeError("rtol and atol must be greater than or equal to zero");
     const close = (x, y) =>
-      x === y || Math.abs(x - y) <= atol + rtol * Math.abs(y) || (equalNan && Number.isNaN(x) && Number.isNaN(y));
+      x === y || (Number.isFinite(y) && Math.abs(x - y) <= atol + rtol * Math.abs(y)) || (equalNan && Number.isNaN(x) && Number.isNaN(y));
     return binary(a, b, close, floating(resultType(a, b)), dt.bool);
   },
 );

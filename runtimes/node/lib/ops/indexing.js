@@ -183,7 +183,7 @@ function scatter(t, dim, positions, source, combine = (a, b) => b) {
   const array = t.storage.array;
   if (!(source instanceof Tensor)) {
     const value = dt.cast(source, t.dtype);
-    eachPosition(t, dim, positions, (i, offset) => (array[offset] = combine(array[offset], value)));
+    eachPosition(t, dim, positions, (i, offset) => (array[offset] = dt.cast(combine(array[offset], value), t.dtype)));
     return t;
   }
   if (source.dtype !== t.dtype) throw new TypeError("scatter(): Expected self.dtype to be equal to src.dtype");
@@ -230,13 +230,22 @@ writing("index_fill", ", int dim, Tensor index, Tensor|Scalar value", (t, dim, p
   return indexPut(t, [...new Array(wrapDim(dim, t.dim)).fill(null), positions], Tensor.full([], one, t.dtype), false);
 });
 writing("index_copy", ", int dim, Tensor index, Tensor source", (t, dim, positions, source) =>
-  indexPut(t, [...new Array(wrapDim(dim, t.dim)).fill(null), positions], source, false),
+  indexPut(t, [...new Array(wrapDim(dim, t.dim)).fill(null), positions], slices(t, dim, positions, source), false),
 );
+/** What index_add and index_copy take: for each number of the index a slice of the tensor. */
+function slices(t, dim, positions, source) {
+  const d = wrapDim(dim, t.dim);
+  const expected = t.sizes.map((n, k) => (k === d ? positions.numel : n));
+  if (positions.dim > 1 || source.sizes.join() !== expected.join() || source.dtype !== t.dtype)
+    throw new RangeError(`the source of an index has to be of ${t.dtype.name} and sizes ${text(expected)}, not of ${source.dtype.name} and ${text(source.sizes)}`);
+  return source;
+}
+
 writing("index_add", ", int dim, Tensor index, Tensor source, *, Scalar alpha=1", (t, dim, positions, source, alpha) =>
   indexPut(
     t,
     [...new Array(wrapDim(dim, t.dim)).fill(null), positions],
-    Number(alpha) === 1 ? source : binary(source, alpha, (a, b) => a * b),
+    add(Tensor.zeros([], t.dtype), slices(t, dim, positions, source), alpha),
     true,
   ),
 );

@@ -53,6 +53,8 @@ function pad(t, widths, mode, value) {
     const d = t.dim - 1 - i;
     const n = t.sizes[d];
     if (n === 0) throw new RangeError("Expected an input with elements in the dimensions that are padded");
+    if (mode === "circular" && (widths[2 * i] < 0 || widths[2 * i + 1] < 0))
+      throw new RangeError("negative circular padding is not known here");
     if (mode === "circular" && Math.max(widths[2 * i], widths[2 * i + 1]) > n)
       throw new RangeError("Padding value causes wrapping around more than once.");
     if (mode === "reflect" && Math.max(widths[2 * i], widths[2 * i + 1]) >= n) {

@@ -197,6 +197,8 @@ op("vstack(Tensor[] tensors)", (tensors) =>
 function repeat(t, repeats) {
   if (repeats.length < t.dim)
     throw new RangeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor");
+  const negative = repeats.find((n) => n < 0);
+  if (negative !== undefined) throw new RangeError(`Trying to create tensor with negative dimension ${negative}`);
   const sizes = [...new Array(repeats.length - t.dim).fill(1), ...t.sizes];
   const pairs = sizes.flatMap((n, d) => [repeats[d], n]);
   return t

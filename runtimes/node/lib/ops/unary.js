@@ -82,7 +82,7 @@ for (const [name, f] of Object.entries(PREDICATES)) {
   op(`${name}(Tensor self)`, (t) => unary(t, f, t.dtype === dt.int64 ? dt.float64 : t.dtype, dt.bool));
 }
 
-op("logical_not(Tensor self)", (t) => unary(t, (x) => !x, t.dtype, dt.bool));
+op("logical_not(Tensor self)", (t) => unary(t, (x) => x == 0, t.dtype, dt.bool)); // eslint-disable-line eqeqeq -- 0n too, and NaN is true
 op("bitwise_not(Tensor self)", (t) => {
   if (t.dtype.category === 2) throw new TypeError(`"bitwise_not_cpu" not implemented for '${t.dtype.legacy}'`);
   return unary(t, t.dtype === dt.bool ? (x) => !x : (x) => ~x);
