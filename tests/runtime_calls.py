@@ -58,6 +58,7 @@ OPEN = {
     *(f"aten::{name}" for name in "upsample_nearest1d upsample_nearest2d upsample_bilinear2d upsample_trilinear3d".split()),
     "aten::sum",  # of an empty list: only a graph knows whether of ints or floats
     "aten::linalg_vector_norm",  # a dtype that is none
+    *("prim::min prim::max aten::erf aten::sqrt aten::round aten::round_".split()),  # NaN, and the smallest numbers
     "aten::tensordot",  # infinities times 0
 }
 # What `internals` refuses and a runtime may answer, by the words of the error: nobody is given a wrong number.

@@ -14,7 +14,6 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
-from internals.serialization.visible import visible
 from viz.canvas import Canvas
 from viz.scene import Picture
 from viz.text import plural, size_in_words, table
@@ -118,6 +117,12 @@ def archive(path: str | os.PathLike[str], *, limit: int = RECORDS_AT_MOST) -> Ar
     if limit < 1:
         raise ValueError(f"limit is how many records there may be, at least 1, not {limit}")
     return scene(examine(path), limit)
+
+
+def visible(text: str) -> str:
+    from internals.serialization.visible import visible as shown
+
+    return shown(text)
 
 
 def scene(report: Any, limit: int) -> Archive:

@@ -20,6 +20,7 @@ struct ConvolutionOptions {
 inline Tensor convolution(const Tensor& input, const Tensor& weight, const Value& bias, ConvolutionOptions o) {
   const std::int64_t spatial = weight.dim() - 2;
   check(spatial == 1 || spatial == 2, "convolutions over ", spatial, " dimensions are not known to this runtime");
+  check(o.groups > 0 && o.groups == std::int32_t(o.groups), "non-positive groups, or too many: ", o.groups);
   check(is_floating(input.dtype()), "a convolution of ", name_of(input.dtype()), " tensors is not known to this runtime");
   if (input.dim() == spatial + 1) return squeeze(convolution(unsqueeze(input, 0), weight, bias, o), 0);
   for (Sizes* option : {&o.stride, &o.padding, &o.dilation, &o.output_padding}) {

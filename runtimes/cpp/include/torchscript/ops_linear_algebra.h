@@ -17,7 +17,11 @@ inline std::vector<Definition> linear_algebra_operators() {
        [](Arguments& a) -> Value { return matmul(a[0].toTensor(), a[1].toTensor()); }},
       {"mv(Tensor self, Tensor vec)", [](Arguments& a) -> Value { return matmul(a[0].toTensor(), a[1].toTensor()); }},
       {"dot(Tensor self, Tensor tensor)",
-       [](Arguments& a) -> Value { return matmul(a[0].toTensor(), a[1].toTensor()); }},
+       [](Arguments& a) -> Value {
+         check(a[0].toTensor().dim() == 1 && a[1].toTensor().dim() == 1, "1D tensors expected, but got ",
+               a[0].toTensor().dim(), "D and ", a[1].toTensor().dim(), "D tensors");
+         return matmul(a[0].toTensor(), a[1].toTensor());
+       }},
       {"outer(Tensor self, Tensor vec2)",
        [](Arguments& a) -> Value { return mul(unsqueeze(a[0].toTensor(), 1), a[1]); }},
       {"linear(Tensor input, Tensor weight, Tensor? bias=None)",

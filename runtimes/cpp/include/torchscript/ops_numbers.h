@@ -22,8 +22,9 @@ T remainder(T a, T b) {
 template <class T, class = std::enable_if_t<std::is_floating_point_v<T>>>
 T floor_divide(T a, T b) {
   if (b == 0) return a / b;
-  const T quotient = (a - remainder(a, b)) / b;
-  return std::floor(quotient + T(0.5)) == quotient ? quotient : std::floor(quotient + T(0.5));
+  const T rest = std::fmod(a, b);
+  const T quotient = (a - rest) / b - (rest != 0 && (rest < 0) != (b < 0) ? 1 : 0);
+  return std::floor(quotient + T(0.5));
 }
 template <class T, class = std::enable_if_t<std::is_floating_point_v<T>>>
 T power(T a, T b) {

@@ -83,6 +83,8 @@ inline std::vector<Definition> pointwise_arithmetic() {
                [](Arguments& a) -> Value { return where(a[0].toTensor(), a[1], a[2]); }});
   both(t, "masked_fill", "(Tensor self, Tensor mask, Operand value)", [](Arguments& a) -> Value {
     const Tensor& self = a[0].toTensor();
+    check(a[1].toTensor().dtype() == Dtype::boolean, "masked_fill_ only supports boolean masks, but got mask with dtype ",
+          name_of(a[1].toTensor().dtype()));
     return where(a[1].toTensor(), operand(a[2], self.dtype()), self);
   });
   return t;

@@ -75,6 +75,7 @@ inline std::vector<Definition> sorting_operators() {
        }},
       {"bincount(Tensor self, Tensor? weights=None, int minlength=0)",
        [](Arguments& a) -> Value {
+         check(a[0].toTensor().dim() == 1, "bincount only supports 1-d non-negative integral inputs.");
          check(a[2].toInt() >= 0, "minlength should be >= 0");
          check(a[1].isNone(), "bincount with weights is not known to this runtime");
          const Tensor& t = a[0].toTensor();

@@ -56,8 +56,8 @@ function integerPower(base, exponent) {
 function floorDivide(a, b) {
   if (typeof a === "number") {
     if (b === 0) return a / b;
-    const quotient = Math.floor((a - modulo(a, b)) / b + 0.5);
-    return quotient;
+    const rest = a % b;
+    return Math.floor((a - rest) / b - (rest !== 0 && rest < 0 !== b < 0 ? 1 : 0) + 0.5);
   }
   if (b === 0n) throw new RangeError("division by 0");
   const quotient = a / b;
