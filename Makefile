@@ -14,7 +14,7 @@ export PYTHON
 export NUMBA_CACHE_DIR ?= $(CURDIR)/build/numba_cache
 export INTERNALS_CACHE_DIR ?= $(CURDIR)/build/machine_code
 
-.PHONY: help setup hub lab tour test test-full test-gpu runtimes-test browser-test oracle cuda workshop site notebooks bench bench-env bench-full bench-serving bench-gpu slides handout bundle lock clean
+.PHONY: help setup hub lab tour test test-full test-gpu runtimes-test browser-test oracle goldens cuda workshop site notebooks bench bench-env bench-full bench-serving bench-gpu slides handout bundle lock clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -44,6 +44,9 @@ runtimes-test: setup ## the saved model in C++ and Node.js, against Python (and 
 
 oracle: ## add real PyTorch to .venv, so that `make test` also compares with it
 	@python=$$(sh tools/find_python.sh) && "$$python" tools/setup_env.py --oracle --pip-args="$(PIP_ARGS)"
+
+goldens: oracle ## ask real PyTorch all that the tests ask, and keep its answers for where it is not installed
+	@$(RUN) -m tools.goldens $(ARGS)
 
 cuda: ## add numba's CUDA compiler to .venv: kernels on a real GPU, PTX anywhere (450 MB)
 	@python=$$(sh tools/find_python.sh) && "$$python" tools/setup_env.py --cuda

@@ -1,5 +1,4 @@
-"""What holds in all tests, and `T`: a test that takes it runs twice, with `internals` and with real PyTorch, which is skipped
-where it is not installed.
+"""What holds in all tests, and `T`: a test that takes it runs with `internals`, and with real PyTorch where it is installed.
 
 What such a test asserts is then known to be so in PyTorch, and is checked here without it.
 """
@@ -12,12 +11,21 @@ from typing import Any
 import pytest
 
 import internals
-from tests.support import oracle
+from tests import answers
 
 os.environ.setdefault("INTERNALS_VERIFY_PASSES", "1")  # every graph is verified after every pass of the JIT
 internals.set_warn_always(True)  # else a test would not see a warning that another test has had
 
 
-@pytest.fixture(params=["internals", "torch"])
+@pytest.fixture(params=["internals", "torch"] if answers.HAS_TORCH else ["internals"])
 def T(request: pytest.FixtureRequest) -> Any:
-    return internals if request.param == "internals" else oracle()
+    return internals if request.param == "internals" else answers.oracle()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> None:
+    answers.begin(item)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    answers.write_recorded(os.environ.get("PYTEST_XDIST_WORKER", "alone"))

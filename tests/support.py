@@ -10,12 +10,13 @@ from typing import Any
 
 import hypothesis
 import numpy as np
-import pytest
 
 import internals
 from internals.core.dtype import ALL
 from internals.core.stray_errors import StrayError
 from internals.core.tensor_impl import TensorImpl, array
+from tests.answers import answer
+from tests.answers import oracle as oracle
 
 DTYPES = ALL
 FLOATS = tuple(d for d in ALL if d.is_floating_point)
@@ -32,11 +33,6 @@ def full() -> bool:
 def examples(n: int, full_n: int | None = None) -> hypothesis.settings:
     """Decorator for a property: `n` examples, `full_n` (20 times as many) in the long version."""
     return hypothesis.settings(max_examples=(full_n or 20 * n) if full() else n, deadline=None)
-
-
-def oracle() -> Any:
-    """Real PyTorch; the test that asks for it is skipped where it is not installed."""
-    return pytest.importorskip("torch", reason="real PyTorch is not installed: make oracle", exc_type=ImportError)
 
 
 def to_numpy(t: Any) -> Any:
@@ -127,11 +123,18 @@ def outcome(call: Callable[[], Any]) -> tuple[Any, Exception | None]:
 
 
 def assert_same_outcome(
-    ours: Callable[[], Any], theirs: Callable[[], Any], message: bool = True, **options: Any
+    ours: Callable[[], Any],
+    theirs: Callable[[Any], Any],
+    message: bool = True,
+    family: str = "calls",
+    **options: Any,
 ) -> None:
-    """Both calls return the same (`assert_same`), or both raise the same type of error, with the same first line if `message`."""
+    """Both calls return the same (`assert_same`), or both raise the same type of error, with the same first line if `message`.
+
+    `theirs` takes real PyTorch: it is a question (tests/answers).
+    """
+    b, error_b = outcome(lambda: answer(theirs, family=family))
     a, error_a = outcome(ours)
-    b, error_b = outcome(theirs)
     if error_b is None:
         if error_a is not None:
             raise AssertionError(f"we raised {error_a!r}, torch returned {b!r}") from error_a

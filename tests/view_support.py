@@ -14,7 +14,8 @@ import numpy as np
 
 import internals
 from internals.core.tensor_impl import TensorImpl, array
-from tests.support import first_line, oracle
+from tests.answers import answer
+from tests.support import first_line
 
 
 def table(text: str) -> list[str]:
@@ -24,16 +25,11 @@ def table(text: str) -> list[str]:
 
 def assert_same_value(expression: str) -> None:
     """The expression means the same in both libraries."""
-    torch = oracle()
-    torch.set_warn_always(True)
-    ours = observe(internals, lambda names: eval(expression, names))
-    assert ours == observe(torch, lambda names: eval(expression, names))
+    observe_both(lambda names: eval(expression, names))
 
 
 def assert_same_effect(statement: str, setup: str = "x = T.zeros(2, 3)") -> None:
     """After the setup and the statement `x` looks the same in both libraries, version included, even if an error was raised."""
-    torch = oracle()
-    torch.set_warn_always(True)
 
     def run(names: dict[str, Any]) -> Any:
         exec(setup, names)
@@ -43,7 +39,15 @@ def assert_same_effect(statement: str, setup: str = "x = T.zeros(2, 3)") -> None
             return description(names["x"]), names["x"]._version, failure(error)
         return description(names["x"]), names["x"]._version
 
-    assert observe(internals, run) == observe(torch, run)
+    observe_both(run)
+
+
+def observe_both(run: Callable[[dict[str, Any]], Any]) -> None:
+    def ask(torch: Any) -> Any:
+        torch.set_warn_always(True)
+        return observe(torch, run)
+
+    assert observe(internals, run) == answer(ask, family="views")
 
 
 def observe(T: Any, run: Callable[[dict[str, Any]], Any]) -> tuple[Any, list[str]]:
