@@ -71,7 +71,7 @@ class Leaves:
 
 def check_gradients(case: Case, second: bool = True, names: bool = True, **options: Any) -> None:
     """Both libraries give the same outputs, nodes (if `names`), gradients and (if `second`) second ones, or raise the same."""
-    options = {"message": False, "rtol": 1e-6, "atol": 1e-9, "family": "gradients_of_expressions", **options}
+    options = {"family": "gradients_of_expressions", "message": False, "rtol": 1e-6, "atol": 1e-9, "about": getattr(case, "text", None), **options}
     assert_same_outcome(
         lambda: gradients(internals, case, Leaves(ours()), second, names),
         lambda torch: gradients(torch, case, Leaves(theirs()), second, names),
@@ -108,6 +108,7 @@ def expression(text: str, **names: Any) -> Case:
         usual = {"T": T, "F": T.nn.functional, "x": x, "put": _put, "np": np, "inf": float("inf"), "s_": np.s_}
         return eval(code, {**usual, **names})
 
+    case.text = text  # type: ignore[attr-defined]
     return case
 
 

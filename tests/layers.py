@@ -3,28 +3,21 @@
 A case is a line `nn.Linear(3, 5) >> m(x(2, 3))`: how to build the module and how to call it; `x` makes inputs (see
 `side_by_side`), the same in both libraries. `run` seeds the generator, builds, calls, and gives everything that can be compared
 as numpy arrays with names. As both libraries draw the same random numbers, so must be the weights.
-
-`Golden` keeps for each case two numbers of every array (`fingerprint`), as real PyTorch computed them, in `golden/layers/*.json`,
-so that the same is tested where PyTorch is not installed. `python -m tests.layers` writes these files.
 """
 
 from __future__ import annotations
 
-import importlib
-import json
-import os
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import internals
+from tests.answers import answer
 from tests.side_by_side import Inputs, cases, ours, theirs
-from tests.support import oracle, to_numpy
+from tests.support import to_numpy
 
-FOLDER = Path(__file__).parent / "golden" / "layers"
 FILES = (
     "test_nn_layers", "test_nn_recurrent", "test_nn_transformer", "test_nn_loss_modules", "test_nn_breadth",
     "test_nn_breadth_losses",
@@ -130,8 +123,13 @@ def numpy(tensor: Any) -> np.ndarray:
 
 def compare(case: str, training: bool, gradients: bool) -> None:
     """The case gives the same in both libraries, under the same names in the same order, and prints the same."""
-    torch = oracle()
-    a, b = run(internals, case, training, gradients), run(torch, case, training, gradients)
+    build = case.split(">>")[0]
+
+    def ask(torch: Any) -> Any:
+        return run(torch, case, training, gradients), printed(torch, build)
+
+    answered, text = answer(ask, about=(case, training), family="layers")
+    a, b = run(internals, case, training, gradients), {name: t.numpy() for name, t in answered.items()}
     assert list(a) == list(b)
     half = "float16" in case
     for name in a:
@@ -140,16 +138,17 @@ def compare(case: str, training: bool, gradients: bool) -> None:
         scale = np.abs(b[name]).max(initial=1e-3, where=np.isfinite(b[name]))
         tolerance = (1e-2 if half else 2e-5) * max(scale, 1)
         np.testing.assert_allclose(a[name], b[name], rtol=1e-4, atol=tolerance, err_msg=name)
-    build = case.split(">>")[0]
+    assert printed(internals, build) == text
+
+
+def printed(T: Any, build: str) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        texts = [repr(eval(build, namespace(T))) for T in (internals, torch)]
-    assert texts[0] == texts[1]
+        return repr(eval(build, namespace(T)))
 
 
-def layer_tests(name: str, cases: list[str], modes: tuple[str, ...] = ("train", "eval")) -> tuple[Any, Any, Any]:
-    """What every table of layers is tested for: results and gradients beside PyTorch, and the golden numbers of file `name`."""
-    golden = Golden(name)
+def layer_tests(cases: list[str], modes: tuple[str, ...] = ("train", "eval")) -> tuple[Any, Any]:
+    """What every table of layers is tested for: results, and gradients, are PyTorch's."""
 
     def test_as_pytorch(case: str, training: bool) -> None:
         compare(case, training, gradients=False)
@@ -157,65 +156,6 @@ def layer_tests(name: str, cases: list[str], modes: tuple[str, ...] = ("train", 
     def test_gradients_as_pytorch(case: str, training: bool) -> None:
         compare(case, training, gradients=True)
 
-    def test_golden_numbers(case: str, training: bool) -> None:
-        golden.check(case, training, gradients=True)
-
     in_both_modes = pytest.mark.parametrize("training", [mode == "train" for mode in modes], ids=modes)
     of_every_case = pytest.mark.parametrize("case", cases)
-    tests = (test_as_pytorch, test_gradients_as_pytorch, test_golden_numbers)
-    return tuple(in_both_modes(of_every_case(test)) for test in tests)  # type: ignore[return-value]
-
-
-class Golden:
-    """The fingerprints of the cases of one test file."""
-
-    def __init__(self, name: str) -> None:
-        self.path = FOLDER / f"{name}.json"
-
-    def check(self, case: str, training: bool, gradients: bool) -> None:
-        """What `internals` computes has the fingerprints that real PyTorch's results had."""
-        expected = self.expected()[key(case, training)]
-        found = run(internals, case, training, gradients)
-        for name, array in found.items():
-            sizes, *numbers = fingerprint(array)
-            assert sizes == expected[name][0], name
-            atol = 2e-4 * max(1, float(np.sqrt(np.square(array, dtype="float64").sum())))
-            np.testing.assert_allclose(numbers, expected[name][1:], rtol=1e-4, atol=atol, err_msg=name)
-        if gradients:
-            assert list(found) == list(expected)
-
-    def expected(self) -> dict[str, Any]:
-        return json.loads(self.path.read_text())
-
-    def write(self, lines: list[str]) -> None:
-        torch = oracle()
-        found = {
-            key(case, training): {name: fingerprint(a) for name, a in run(torch, case, training, True).items()}
-            for case in lines
-            for training in (True, False)
-        }
-        entries = [f"{json.dumps(k)}: {json.dumps(v)}" for k, v in found.items()]
-        temporary = self.path.with_suffix(".new")
-        temporary.write_text("{\n" + ",\n".join(entries) + "\n}\n")
-        os.replace(temporary, self.path)
-
-
-def key(case: str, training: bool) -> str:
-    return f"{case} [{'train' if training else 'eval'}]"
-
-
-def fingerprint(array: np.ndarray) -> list[Any]:
-    """The sizes, and two weighted sums of the elements. NaN and infinity count as if they were numbers of no importance."""
-    flat = np.nan_to_num(array.astype("float64").ravel(), nan=0.5, posinf=2.0, neginf=-2.0)
-    at = np.arange(flat.size)
-    return [list(array.shape), *(float(f"{(flat * w).sum():.6g}") for w in (np.cos(at), np.sin(3 * at + 1)))]
-
-
-__all__ = ["Golden", "cases", "compare", "run"]
-
-if __name__ == "__main__":
-    FOLDER.mkdir(exist_ok=True)
-    for file in FILES:
-        module = importlib.import_module(f"tests.{file}")
-        Golden(file).write(module.CASES)
-        print(file, len(module.CASES))
+    return in_both_modes(of_every_case(test_as_pytorch)), in_both_modes(of_every_case(test_gradients_as_pytorch))

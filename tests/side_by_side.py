@@ -71,7 +71,7 @@ def theirs() -> Inputs:
 
 def check(case: Case, **options: Any) -> None:
     """Both libraries give the same, or raise the same."""
-    options = {"family": "expressions", **options}
+    options = {"family": "expressions", "about": getattr(case, "text", None), **options}
     assert_same_outcome(lambda: case(internals, ours()), lambda torch: case(torch, theirs()), **options)
 
 
@@ -90,4 +90,5 @@ def expression(text: str) -> Case:
             names["F"] = T.nn.functional
         return eval(code, names)
 
+    case.text = text  # type: ignore[attr-defined]
     return case

@@ -126,6 +126,7 @@ def assert_same_outcome(
     ours: Callable[[], Any],
     theirs: Callable[[Any], Any],
     message: bool = True,
+    about: Any = None,
     family: str = "calls",
     **options: Any,
 ) -> None:
@@ -133,7 +134,7 @@ def assert_same_outcome(
 
     `theirs` takes real PyTorch: it is a question (tests/answers).
     """
-    b, error_b = outcome(lambda: answer(theirs, family=family))
+    b, error_b = outcome(lambda: answer(theirs, about, family))
     a, error_a = outcome(ours)
     if error_b is None:
         if error_a is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 import internals
 from internals.nn import functional as F
+from tests.answers import answer
 from tests.side_by_side import cases, check, expression, ours, theirs
 from tests.support import assert_same, examples, to_numpy
 
@@ -214,16 +216,18 @@ def test_dropout_arguments(text: str) -> None:
     check(expression(text))
 
 
+def signature(f: Any) -> list[tuple[str, str]]:
+    return [(p.name, str(p.default)) for p in inspect.signature(f).parameters.values()]
+
+
 def test_signatures_are_pytorchs() -> None:
     """Names, order and defaults of every handwritten function."""
-    import inspect
+    written = [name for name in F.__all__ if not getattr(F, name).__module__.startswith("internals._generated")]
 
-    torch = oracle()
-    for name in F.__all__:
-        mine, real = getattr(F, name), getattr(torch.nn.functional, name)
-        if not inspect.isfunction(real) or mine.__module__.startswith("internals._generated"):
-            continue  # the generated ones, and builtins, have no signature
-        a, b = inspect.signature(mine).parameters, inspect.signature(real).parameters
-        if list(b) == ["args", "kwargs"]:
-            continue  # torch's poolings with return_indices hide theirs behind a dispatch function
-        assert [(p.name, p.default) for p in a.values()] == [(p.name, p.default) for p in b.values()], name
+    def ask(torch: Any) -> dict[str, Any]:
+        real = {name: getattr(torch.nn.functional, name) for name in written}
+        return {name: signature(f) for name, f in real.items() if inspect.isfunction(f)}  # builtins have none
+
+    for name, expected in answer(ask).items():
+        if [parameter for parameter, _ in expected] != ["args", "kwargs"]:  # hidden behind a dispatch function
+            assert signature(getattr(F, name)) == expected, name

@@ -25,7 +25,7 @@ def table(text: str) -> list[str]:
 
 def assert_same_value(expression: str) -> None:
     """The expression means the same in both libraries."""
-    observe_both(lambda names: eval(expression, names))
+    observe_both(lambda names: eval(expression, names), expression)
 
 
 def assert_same_effect(statement: str, setup: str = "x = T.zeros(2, 3)") -> None:
@@ -39,15 +39,15 @@ def assert_same_effect(statement: str, setup: str = "x = T.zeros(2, 3)") -> None
             return description(names["x"]), names["x"]._version, failure(error)
         return description(names["x"]), names["x"]._version
 
-    observe_both(run)
+    observe_both(run, (setup, statement))
 
 
-def observe_both(run: Callable[[dict[str, Any]], Any]) -> None:
+def observe_both(run: Callable[[dict[str, Any]], Any], about: Any) -> None:
     def ask(torch: Any) -> Any:
         torch.set_warn_always(True)
         return observe(torch, run)
 
-    assert observe(internals, run) == answer(ask, family="views")
+    assert observe(internals, run) == answer(ask, about, family="views")
 
 
 def observe(T: Any, run: Callable[[dict[str, Any]], Any]) -> tuple[Any, list[str]]:

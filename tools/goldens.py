@@ -1,8 +1,9 @@
 """`make goldens`: asks real PyTorch every question of the tests, and keeps its answers for where it is not installed.
 
-All tests run once; what each asked PyTorch is left by every worker in a folder, and written to `tests/golden/pytorch/` at the end,
-if all passed. An answer that says what the recorded one says, but for a processor's rounding, stays as it was recorded.
-Arguments are passed on to pytest: `make goldens ARGS=tests/test_views.py` asks only what these tests ask, and keeps the rest.
+All tests run once; what each asked PyTorch is left by every worker in a folder, and written to
+`tests/golden/pytorch/` at the end, if all passed. An answer that says what the recorded one says,
+but for a processor's rounding, stays as it was recorded. Arguments are passed on to pytest: `make
+goldens ARGS=tests/test_views.py` asks only what these tests ask, and keeps the rest.
 """
 
 from __future__ import annotations
@@ -54,7 +55,10 @@ def keep(families: dict[str, files.Answers], whole: bool) -> None:
     names = {path.stem for path in files.FOLDER.glob("*.xz")}
     for family in sorted(names | set(families)):
         kept, new = files.load(family), families.get(family, {})
-        merged = {**({} if whole else kept), **{key: kept[key] if same(kept.get(key), new[key]) else new[key] for key in new}}
+        merged = {
+            **({} if whole else kept),
+            **{key: kept[key] if same(kept.get(key), new[key]) else new[key] for key in new},
+        }
         if not merged:
             (files.FOLDER / f"{family}.xz").unlink()
         elif merged != kept:

@@ -44,11 +44,12 @@ def oracle() -> Any:
 
 
 class Asker:
-    """The test that is running: how its answers are called, and how many there were."""
+    """The test that is running: how its answers are called, how many there were, and whether its questions are random."""
 
-    def __init__(self, key: str) -> None:
+    def __init__(self, key: str, random: bool) -> None:
         self.key = key
         self.asked = 0
+        self.random = random
 
 
 _now: Asker | None = None
@@ -58,21 +59,28 @@ _recorded: dict[str, files.Answers] = {}
 def begin(item: pytest.Item) -> None:
     """From now on this test is the one that asks."""
     global _now
-    _now = Asker(key_of(item))
+    _now = Asker(key_of(item), hasattr(getattr(item, "function", None), "hypothesis"))
 
 
 def key_of(item: Any) -> str:
-    texts = [source(item.function)]
-    texts += [source(v) for v in getattr(getattr(item, "callspec", None), "params", {}).values() if inspect.isfunction(v)]
-    return f"{item.name} {hashlib.sha1(''.join(texts).encode()).hexdigest()[:10]}"
+    function = getattr(item, "function", None)  # a notebook's cell has none
+    values = getattr(getattr(item, "callspec", None), "params", {}).values()
+    texts = [source(function), *(v if isinstance(v, str) else source(v) for v in values)]
+    return f"{item.name} {hashlib.sha1(' '.join(texts).encode()).hexdigest()[:10]}"
+
+
+def source(function: Any) -> str:
+    """A function's text without spaces, commas and brackets: they change when a line is wrapped."""
+    if not inspect.isfunction(function):
+        return ""
+    function = getattr(getattr(function, "hypothesis", None), "inner_test", function)
+    return bare(inspect.unwrap(function).__code__)
 
 
 @cache
-def source(function: Any) -> str:
-    """The function's text without spaces, commas and brackets: they change when a line is wrapped."""
-    function = getattr(getattr(function, "hypothesis", None), "inner_test", function)
+def bare(code: Any) -> str:
     try:
-        text = inspect.getsource(function)
+        text = inspect.getsource(code)
     except (OSError, TypeError):
         return ""
     return "".join(text.translate(str.maketrans("", "", ",()")).split())
@@ -81,30 +89,35 @@ def source(function: Any) -> str:
 def answer(ask: Callable[[Any], Any], about: Any = None, family: str = "calls") -> Plain:
     """What PyTorch answers to `ask(torch)`, as `plain` data; its errors are raised. `family` is the file it is kept in.
 
-    Without PyTorch: what was recorded. Skips the test where nothing was, and fails it when the question is another `about`
-    than the one recorded.
+    Without PyTorch: what was recorded. Skips the test where nothing was, and fails it when the
+    question is about anything that no question of the test was about. Random questions, those of
+    a hypothesis test, have to say what they are about; an unknown one ends the test as skipped.
     """
     assert _now is not None, "PyTorch is asked by tests"
     number, _now.asked = _now.asked, _now.asked + 1
-    place = f"question {number + 1} of {_now.key}"
-    checksum = None if about is None else zlib.crc32((about if isinstance(about, bytes) else repr(about).encode()))
+    assert about is not None or not _now.random, "a random question says what it is about"
+    name = number if about is None else zlib.crc32(about if isinstance(about, bytes) else repr(about).encode())
     said = ask_torch(ask) if TORCH is not None else None
     if RECORDING:
-        _recorded.setdefault(family, {}).setdefault(_now.key, []).append((checksum, said))
+        _recorded.setdefault(family, {}).setdefault(_now.key, {})[name] = said
     else:
-        kept = files.load(family).get(_now.key, [])
-        if TORCH is None:
-            if number >= len(kept):
-                pytest.skip("PyTorch's answer is not recorded: make goldens (needs PyTorch)")
-            assert kept[number][0] == checksum, f"{place}: recorded was one about something else"
-            said = kept[number][1]
-        elif number < len(kept) and kept[number][0] == checksum:
-            assert agree(said, kept[number][1]), f"{place}: PyTorch says {said}, recorded is {kept[number][1]}: make goldens"
-        elif WHOLE:
-            raise AssertionError(f"{place}: PyTorch's answer is not recorded: make goldens")
+        said = compared(said, files.load(family).get(_now.key, {}), name)
     if isinstance(said, Raised):
         raise said.error()
     return said
+
+
+def compared(said: Plain, kept: dict[int, Plain], name: int) -> Plain:
+    assert _now is not None
+    known, place = name in kept, f"question {_now.asked} of {_now.key}"
+    if TORCH is not None:
+        assert known or not WHOLE, f"{place}: PyTorch's answer is not recorded: make goldens"
+        assert not known or agree(said, kept[name]), f"{place}: PyTorch says {said}, recorded is {kept[name]}: make goldens"
+        return said
+    if not known and (not kept or _now.random):
+        pytest.skip("PyTorch's answer is not recorded: make goldens (needs PyTorch)")
+    assert known, f"{place} is about something else than what PyTorch was asked: the code asks another question now"
+    return kept[name]
 
 
 def ask_torch(ask: Callable[[Any], Any]) -> Plain:

@@ -109,7 +109,9 @@ def plain(value: Any, storages: dict[int, int] | None = None) -> Plain:
         return real_tensor(value, storages)
     if type(value).__module__ == "torch" and type(value).__name__ in ("dtype", "device", "layout", "memory_format"):
         return str(value)
-    raise TypeError(f"an answer is plain data and tensors, not {type(value)}: let the question give its text, or its parts")
+    raise TypeError(
+        f"an answer is plain data and tensors, not {type(value)}: let the question give its text, or its parts"
+    )
 
 
 def real_tensor(t: Any, storages: dict[int, int]) -> RealTensor:
@@ -125,7 +127,9 @@ def real_tensor(t: Any, storages: dict[int, int]) -> RealTensor:
 def agree(a: Plain, b: Plain) -> bool:
     """Whether two answers to one question are the same, but for a processor's rounding."""
     if isinstance(a, RealTensor) and isinstance(b, RealTensor):
-        geometry = [(t.dtype, t.shape, t.strides, t.offset, t.storage, t.requires_grad, t.is_view, t.node) for t in (a, b)]
+        geometry = [
+            (t.dtype, t.shape, t.strides, t.offset, t.storage, t.requires_grad, t.is_view, t.node) for t in (a, b)
+        ]
         return geometry[0] == geometry[1] and close(a.numpy(), b.numpy())
     if type(a) is not type(b):
         return False
