@@ -71,7 +71,8 @@ class Leaves:
 
 def check_gradients(case: Case, second: bool = True, names: bool = True, **options: Any) -> None:
     """Both libraries give the same outputs, nodes (if `names`), gradients and (if `second`) second ones, or raise the same."""
-    options = {"family": "gradients_of_expressions", "message": False, "rtol": 1e-6, "atol": 1e-9, "about": getattr(case, "text", None), **options}
+    asked = {"family": "gradients_of_expressions", "about": getattr(case, "text", None)}
+    options = {**asked, "message": False, "rtol": 1e-6, "atol": 1e-9, **options}
     assert_same_outcome(
         lambda: gradients(internals, case, Leaves(ours()), second, names),
         lambda torch: gradients(torch, case, Leaves(theirs()), second, names),

@@ -15,7 +15,7 @@ import pytest
 
 import internals
 from tests.answers import answer
-from tests.side_by_side import Inputs, cases, ours, theirs
+from tests.side_by_side import Inputs, ours, theirs
 from tests.support import to_numpy
 
 FILES = (

@@ -155,7 +155,8 @@ def is_of_type(ours: Exception, theirs: Exception) -> bool:
 
 def first_line(error: Exception) -> str:
     """The part of an error message that is the same in both: one line, with one spelling of the package's name."""
-    return (str(error).strip().splitlines() or [""])[0].replace("torch.", "internals.")
+    line = (str(error).strip().splitlines() or [""])[0].replace("torch.", "internals.")
+    return line.partition("(Could this error message be improved?")[0].rstrip()
 
 
 @contextmanager

@@ -14,8 +14,8 @@ import pytest
 
 import internals
 from internals.core.tensor_impl import TensorImpl, from_array
-from tests.autograd_programs import Shape, program
 from tests.answers import answer
+from tests.autograd_programs import Shape, program
 from tests.support import first_line, full, outcome, to_numpy
 
 BATCH = 20

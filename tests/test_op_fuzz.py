@@ -1,6 +1,7 @@
 """Every operator with random arguments, in `internals` (the short way and the long one) and in real PyTorch.
 
-Compared are values, shapes, dtypes, the strides of views, what was written in place, and the type of the error when there is one.
+Compared are values, shapes, dtypes, strides, which argument's memory a result lies in, what was written in place, and type and
+words of the error when there is one.
 Seeded, a few calls an operator; many more with INTERNALS_TEST_FULL=1.
 """
 
@@ -8,7 +9,8 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,10 +20,11 @@ import internals
 from internals._generated import ops
 from internals.core.dispatcher import OperatorHandle, dispatcher
 from internals.core.tensor_impl import TensorImpl, array, from_array
+from tests.answers import answer
 from tests.areas import rows, table
 from tests.op_arguments import arguments
 from tests.op_tensors import FLOATS, Dtype, TensorSpec
-from tests.support import full, is_of_type, oracle, outcome
+from tests.support import first_line, full, is_of_type, outcome
 
 CALLS = 60 if full() else 5
 OPS = [op for name, op in dispatcher.operators.items() if name.startswith("aten::")]
@@ -118,6 +121,34 @@ KNOWN: list[tuple[str, Condition, str]] = [
 ]  # fmt: skip
 
 
+# Errors in other words than PyTorch's, though of the same type: whose, and why.
+OTHER_WORDS = {
+    "(linalg|matrix|nuclear)?_?norm|linalg_multi_dot|chain_matmul|float_power|multinomial|kthvalue|cum(min|max)|diag|median|"
+    "max_unpool[23]d|multi_margin_loss|multilabel_margin_loss|im2col|col2im|reflection_pad2d|adaptive_avg_pool3d|narrow_copy|"
+    "tensordot|linalg_vecdot|nansum|linalg_solve_triangular|linalg_matrix_norm|max|mean|amin|histogram|soft_margin_loss|"
+    "remainder|ldexp_?|mvlgamma_?|special_multigammaln|lerp": "an out= of another dtype: PyTorch has many wordings",
+    "linspace|logspace|(log_)?softmax|gelu|leaky_relu|elu|softplus|hardsigmoid|mish|cosine_similarity|_conj_physical|"
+    "linalg_(inv|lu|lu_factor|matmul)|ormqr|mv|addr_|addbmm|linear|vdot|index_reduce|randint(_like)?|normal|fft_.*|masked_fill|"
+    "nanmean": "which error comes first",
+    ".*_window": "options that were given, and those that are defaults, are told apart",
+    "frobenius_norm|_fft_r2c|linalg_(pinv|cond|tensorinv|_powsum)|_linalg_check_errors|nanmedian|clamp_(min|max)_?|isin|histc|"
+    "special_hermite_polynomial_h|t_": "the function that it is made of speaks",
+}
+# Results whose strides are others than PyTorch's: LAPACK's columns, the order in which an FFT went over the dimensions, and that
+# of mixed operands. The row-major results of the first are in docs/architecture.md.
+OTHER_STRIDES = (
+    "_?linalg_(solve_ex|solve|qr|ldl_.*|inv|inv_ex|lu_.*|cholesky|cholesky_ex|slogdet|det|solve_triangular|lstsq|"
+    "householder_product)|qr|ormqr|orgqr|inverse|geqrf|cholesky_inverse|triangular_solve|lu_solve|_?fft_.*|_conj_physical|glu|"
+    "(smooth_l1|huber|mse|soft_margin)_loss|_pad_enum|pad|prelu|sort|argsort|inner|threshold|square|(special_)?m.*gamma.*|"
+    "nan_to_num|_transformer_encoder_layer_fwd|pow|float_power|ldexp|index|absolute"
+)
+
+
+def other_words(op: OperatorHandle, theirs: Exception) -> bool:
+    pinned = "no pinned memory allocator is available" in str(theirs)  # the first thing PyTorch looks at
+    return pinned or any(re.fullmatch(names, op.schema.name) for names in OTHER_WORDS)
+
+
 def without_pixels(v: dict[str, Any]) -> bool:
     """Whether a transposed convolution has an output of no height or no width."""
     sizes = zip(
@@ -143,13 +174,12 @@ def known_difference(op: OperatorHandle, values: dict[str, Any]) -> bool:
     return any(re.fullmatch(names, op.schema.name) and condition(values) for names, condition, _ in KNOWN)
 
 
-@pytest.mark.parametrize("op", OPS, ids=NAMES)
+def is_called(op: OperatorHandle) -> bool:
+    return not {op.name.removeprefix("aten::"), op.schema.name} & NOT_CALLED.keys()
+
+
+@pytest.mark.parametrize("op", filter(is_called, OPS), ids=lambda op: op.name.removeprefix("aten::"))
 def test_like_pytorch(op: OperatorHandle) -> None:
-    torch = oracle()
-    name = op.name.removeprefix("aten::")
-    reason = NOT_CALLED.get(name, NOT_CALLED.get(op.schema.name))
-    if reason:
-        pytest.skip(f"not fuzzed: {reason}")
     stream = np.random.default_rng(zlib.crc32(op.name.encode()))
     agreed = 0
     compared = tried = 0
@@ -159,49 +189,78 @@ def test_like_pytorch(op: OperatorHandle) -> None:
         if known_difference(op, values):
             continue
         compared += 1
-        expected = run(op, values, torch)
-        for way in (call_function, op):
-            got = run(op, values, internals, way)
-            complaint = difference(op, got, expected)
+        expected = asked(op, values)
+        for way in (by_function, by_dispatcher):
+            complaint = difference(op, run(op, values, internals, way), expected)
             assert not complaint, f"{op.schema}\n{values}\n{complaint}"
-        agreed += expected[1] is None
+        agreed += expected[2] is None
         if compared == CALLS and not agreed:
             compared -= 1  # one at least has to succeed
     assert agreed, f"no call of {tried} succeeded"
 
 
+def asked(op: OperatorHandle, values: dict[str, Any]) -> Any:
+    def ask(torch: Any) -> Any:
+        return tuple(vars(run(op, values, torch, by_torch)).values())
+
+    return answer(ask, about=values, family="operators")
+
+
 def test_nearly_every_operator_is_called() -> None:
-    skipped = [name for name in NAMES if name in NOT_CALLED or name.partition(".")[0] in NOT_CALLED]
-    assert len(NAMES) - len(skipped) > 650
+    assert sum(map(is_called, OPS)) > 1700
     assert set(NOT_CALLED) <= {*NAMES, *(name.partition(".")[0] for name in NAMES)}
     assert all(any(re.fullmatch(names, op.schema.name) for op in OPS) for names, _, _ in KNOWN)
 
 
-def run(op: OperatorHandle, values: dict[str, Any], lib: Any, way: Any = None) -> tuple[Any, Exception | None]:
-    """The result and all tensors that were written to, or the error."""
-    ours = lib is internals
+@dataclass
+class Outcome:
+    """What a call returned and wrote to, with which argument each of these shares memory, or the error it raised."""
+
+    tensors: Any
+    shared: list[int | None]
+    error: Any
+
+
+def run(op: OperatorHandle, values: dict[str, Any], lib: Any, way: Any) -> Outcome:
     built = {name: build(v, lib) for name, v in values.items()}
     lib.manual_seed(1)
-    if ours:
-        result = outcome(lambda: way(op, *built.values()) if way is call_function else way(*built.values()))
-    else:
-        overload = RENAMED.get(op.name, op.schema.overload) or "default"
-        target = getattr(getattr(lib.ops.aten, op.schema.name), overload)
-        outs = [a.name for a in target._schema.arguments if a.kwarg_only and a.alias_info]  # named otherwise for some
-        known = {a.name for a in target._schema.arguments}  # out= twins of factories have fewer options there
-        keyword = {
-            a.name: built[a.name] for a in op.schema.arguments if a.kwarg_only and not a.is_write and a.name in known
-        }
-        keyword.update(zip(outs, [built[a.name] for a in op.schema.arguments if a.kwarg_only and a.is_write]))
-        positional = [built[a.name] for a in op.schema.arguments if not a.kwarg_only]
-        result = outcome(lambda: target(*positional, **keyword))
+    result, error = outcome(lambda: way(op, built))
     written = [built[a.name] for a in op.schema.arguments if a.is_write]
-    return (plain(result[0]), *written), result[1]
+    found = () if error else (flat(result), *written)
+    if op.schema.name in UNINITIALISED and error is None:
+        for t in found:
+            t.zero_()
+    places = [place(built.values(), t) for t in found if hasattr(t, "untyped_storage")]
+    return Outcome(found, places, error)
 
 
-def call_function(op: OperatorHandle, *values: Any) -> Any:
-    name = op.name.removeprefix("aten::").replace(".", "_")
-    return getattr(ops, name)(*values)
+def place(arguments: Iterable[Any], t: Any) -> int | None:
+    """The number of the argument whose memory a result lies in; of several, the first."""
+    given = [t.untyped_storage().data_ptr() if hasattr(t, "untyped_storage") else None for t in arguments]
+    own = t.untyped_storage().data_ptr()
+    return given.index(own) if t.numel() and own in given else None
+
+
+def by_function(op: OperatorHandle, built: dict[str, Any]) -> Any:
+    return getattr(ops, op.name.removeprefix("aten::").replace(".", "_"))(*built.values())
+
+
+def by_dispatcher(op: OperatorHandle, built: dict[str, Any]) -> Any:
+    return op(*built.values())
+
+
+def by_torch(op: OperatorHandle, built: dict[str, Any]) -> Any:
+    import torch
+
+    overload = RENAMED.get(op.name, op.schema.overload) or "default"
+    target = getattr(getattr(torch.ops.aten, op.schema.name), overload)
+    outs = [a.name for a in target._schema.arguments if a.kwarg_only and a.alias_info]  # named otherwise for some
+    known = {a.name for a in target._schema.arguments}  # out= twins of factories have fewer options there
+    keyword = {
+        a.name: built[a.name] for a in op.schema.arguments if a.kwarg_only and not a.is_write and a.name in known
+    }
+    keyword.update(zip(outs, [built[a.name] for a in op.schema.arguments if a.kwarg_only and a.is_write]))
+    return target(*[built[a.name] for a in op.schema.arguments if not a.kwarg_only], **keyword)
 
 
 def build(value: Any, lib: Any) -> Any:
@@ -212,17 +271,22 @@ def build(value: Any, lib: Any) -> Any:
     return [build(v, lib) for v in value] if isinstance(value, list) else value
 
 
-def plain(x: Any) -> Any:
-    return tuple(plain(v) for v in x) if isinstance(x, (list, tuple)) else x
+def flat(x: Any) -> Any:
+    return tuple(flat(v) for v in x) if isinstance(x, (list, tuple)) else x
 
 
-def difference(op: OperatorHandle, got: tuple[Any, Exception | None], expected: tuple[Any, Exception | None]) -> str:
+def difference(op: OperatorHandle, ours: Outcome, expected: tuple[Any, list[int | None], Any]) -> str:
     """What is not the same, or nothing."""
-    (a, error_a), (b, error_b) = got, expected
+    b, shared, error_b = expected
+    a, error_a = ours.tensors, ours.error
     if (error_a is None) != (error_b is None):
-        return f"we: {error_a!r} {a[0]!r}, torch: {str(error_b)[:300]!r} {b[0]!r}"
+        return f"we: {error_a!r} {a!r}, torch: {error_b!r} {b!r}"
     if error_b is not None:
-        return "" if is_of_type(error_a, error_b) else f"we: {error_a!r}, torch: {error_b!r}"
+        error = error_b.error()
+        same = is_of_type(error_a, error) and (first_line(error_a) == first_line(error) or other_words(op, error))
+        return "" if same else f"we: {error_a!r}, torch: {error!r}"
+    if ours.shared != shared and not re.fullmatch("matrix_H", op.schema.name):  # lazily conjugated in PyTorch
+        return f"memory of the arguments {ours.shared}, torch: {shared}"
     return unlike(op, a, b)
 
 
@@ -235,11 +299,9 @@ def unlike(op: OperatorHandle, a: Any, b: Any) -> str:
         return "" if a == b or a != a else f"{a!r} against {b!r}"
     if tuple(a.shape) != tuple(b.shape) or a.dtype.name != str(b.dtype).removeprefix("torch."):
         return f"{a.dtype} {list(a.shape)} against {b.dtype} {list(b.shape)}"
-    if op.schema.is_view and a.stride() != b.stride() and a.numel():
+    if a.stride() != b.stride() and a.numel() and not re.fullmatch(OTHER_STRIDES, op.schema.name):
         return f"strides {a.stride()} against {b.stride()}"
-    if op.schema.name in UNINITIALISED:
-        return ""
-    x, y = array(a), b.detach().resolve_conj().resolve_neg().numpy()
+    x, y = array(a), b.numpy()
     rtol, atol = {"float16": (5e-3, 5e-3), "complex64": (1e-4, 1e-4), "float32": (1e-4, 1e-5)}.get(
         a.dtype.name, (1e-7, 1e-8)
     )

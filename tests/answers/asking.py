@@ -112,7 +112,9 @@ def compared(said: Plain, kept: dict[int, Plain], name: int) -> Plain:
     known, place = name in kept, f"question {_now.asked} of {_now.key}"
     if TORCH is not None:
         assert known or not WHOLE, f"{place}: PyTorch's answer is not recorded: make goldens"
-        assert not known or agree(said, kept[name]), f"{place}: PyTorch says {said}, recorded is {kept[name]}: make goldens"
+        assert not known or agree(said, kept[name]), (
+            f"{place}: PyTorch says {said}, recorded is {kept[name]}: make goldens"
+        )
         return said
     if not known and (not kept or _now.random):
         pytest.skip("PyTorch's answer is not recorded: make goldens (needs PyTorch)")

@@ -20,7 +20,7 @@ Answers = dict[
 
 class PlainUnpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
-        known = {"RealTensor": RealTensor, "Raised": Raised}
+        known: dict[str, type] = {"RealTensor": RealTensor, "Raised": Raised, "complex": complex}
         if name in known:
             return known[name]
         raise pickle.UnpicklingError(f"an answer holds {module}.{name}")

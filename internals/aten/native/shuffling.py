@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from internals.aten.native.memory_format import suggests_channels_last
+from internals.core.formats import channels_last, contiguous_format
+
 
 def pixel_shuffle(self: Any, upscale_factor: int) -> Any:
     """(*, C * r * r, H, W) as (*, C, H * r, W * r). Raises RuntimeError for sizes that do not fit."""
@@ -23,7 +26,7 @@ def pixel_shuffle(self: Any, upscale_factor: int) -> Any:
     n = len(before)
     parts = self.reshape([*before, channels // (r * r), r, r, height, width])
     moved = parts.permute([*range(n), n, n + 3, n + 1, n + 4, n + 2])
-    return moved.reshape([*before, channels // (r * r), height * r, width * r])
+    return _copied(moved, self, [*before, channels // (r * r), height * r, width * r])
 
 
 def pixel_unshuffle(self: Any, downscale_factor: int) -> Any:
@@ -40,7 +43,13 @@ def pixel_unshuffle(self: Any, downscale_factor: int) -> Any:
     n = len(before)
     parts = self.reshape([*before, channels, height // r, r, width // r, r])
     moved = parts.permute([*range(n), n, n + 2, n + 4, n + 1, n + 3])
-    return moved.reshape([*before, channels * r * r, height // r, width // r])
+    return _copied(moved, self, [*before, channels * r * r, height // r, width // r])
+
+
+def _copied(moved: Any, image: Any, sizes: list[int]) -> Any:
+    """Never a view, even if each pixel stays where it was; in the memory order of the image."""
+    result = moved.clone(memory_format=contiguous_format).view(sizes)
+    return result.contiguous(memory_format=channels_last) if suggests_channels_last(image) else result
 
 
 def channel_shuffle(self: Any, groups: int) -> Any:
