@@ -1,9 +1,8 @@
 """One operator, run twice: our function, and real TorchScript on a graph of that one node.
 
-    run_real("aten::pop.t", ["int[]", "int"], [[1, 2], 0])
+    compare("aten::pop.t", ["int[]", "int"], [[1, 2], 0], "int")
 
-gives the outcome of real PyTorch: a tuple ("value", result, arguments afterwards), or ("error", what the message ends with).
-`run_ours` gives the same of ours. The graph names no overload: PyTorch finds it by the types, as ours does.
+compares two outcomes: tuples ("value", results and containers afterwards), or ("error", what the message ends with). The graph names no overload: PyTorch finds it by the types, as ours does.
 """
 
 from __future__ import annotations
@@ -15,13 +14,34 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from internals.core.tensor_impl import TensorImpl, array, from_array
+from internals.core.tensor_impl import TensorImpl, array
 from internals.jit.ir import Graph
 from internals.jit.ir.type_parser import parse_type
 from internals.jit.operators.registry import Operator, find_operator
-from tests.support import oracle
+from tests.answers import answer
 
 Outcome = tuple[Any, ...]
+
+
+def compare(name: str, types: Sequence[str], args: Sequence[Any], *results: str) -> None:
+    """Ours and PyTorch's outcome are the same."""
+    compare_calls(name, types, [args], results)
+
+
+def compare_calls(name: str, types: Sequence[str], calls: Sequence[Sequence[Any]], results: Sequence[str]) -> None:
+    real = answer(lambda torch: [run_real(torch, name, types, args, results) for args in calls], (name, calls), "jit")
+    for args, theirs in zip(calls, real, strict=True):
+        ours = run_ours(name, types, args, results)
+        assert same(ours, theirs), f"{name} of {args}: {ours} against {theirs}"
+
+
+def compare_with_pytorch(operator: Operator, samples: dict[str, Sequence[Any]], skip: Callable[..., bool]) -> int:
+    """Run an operator on all combinations of samples of its argument types, here and there; returns how many there were."""
+    types = [str(a.type) for a in operator.schema.arguments]
+    results = [str(r.type) for r in operator.schema.returns]
+    calls = [args for args in itertools.product(*(samples[t] for t in types)) if not skip(operator.name, args)]
+    compare_calls(operator.name, types, calls, results)
+    return len(calls)
 
 
 def graph_text(symbol: str, types: Sequence[str], results: Sequence[str]) -> str:
@@ -42,19 +62,17 @@ def is_container(type: str) -> bool:
 
 
 @cache
-def real_function(symbol: str, types: tuple[str, ...], results: tuple[str, ...]) -> Any:
-    torch = oracle()
+def real_function(torch: Any, symbol: str, types: tuple[str, ...], results: tuple[str, ...]) -> Any:
     graph = torch._C.parse_ir(graph_text(symbol, types, results))
     return torch._C._create_function_from_graph("f", graph)
 
 
-def run_real(name: str, types: Sequence[str], args: Sequence[Any], results: Sequence[str]) -> Outcome:
+def run_real(torch: Any, name: str, types: Sequence[str], args: Sequence[Any], results: Sequence[str]) -> Outcome:
     """Real PyTorch's outcome. Raises RuntimeError when its parser does not find the operator."""
-    torch = oracle()
-    function = real_function(name.partition(".")[0], tuple(types), tuple(results))
+    function = real_function(torch, name.partition(".")[0], tuple(types), tuple(results))
     try:
         with torch.jit.optimized_execution(False):
-            given = function(*[to_torch(copy.deepcopy(a)) for a in args])
+            given = function(*[to_torch(torch, copy.deepcopy(a)) for a in args])
     except Exception as e:
         return ("error", last_line(str(e)))
     return "value", comparable(list(given))
@@ -86,13 +104,13 @@ def last_line(message: str) -> str:
     return text.removeprefix("RuntimeError: ").split("  Exception raised from")[0]
 
 
-def to_torch(value: Any) -> Any:
+def to_torch(torch: Any, value: Any) -> Any:
     if isinstance(value, TensorImpl):
-        return oracle().from_numpy(array(value).copy()).requires_grad_(value.requires_grad)
+        return torch.from_numpy(array(value).copy()).requires_grad_(value.requires_grad)
     if isinstance(value, (list, tuple)):
-        return type(value)(map(to_torch, value))
+        return type(value)(to_torch(torch, v) for v in value)
     if isinstance(value, dict):
-        return {to_torch(k): to_torch(v) for k, v in value.items()}
+        return {to_torch(torch, k): to_torch(torch, v) for k, v in value.items()}
     return value
 
 
@@ -122,20 +140,3 @@ def same(a: Any, b: Any) -> bool:
             return math.isnan(a) and math.isnan(b)
         return math.isclose(a, b, rel_tol=1e-12, abs_tol=1e-12) and math.copysign(1, a) == math.copysign(1, b)
     return bool(a == b)
-
-
-__all__ = ["from_array", "graph_text", "matched", "run_ours", "run_real", "same"]
-
-
-def compare_with_pytorch(operator: Operator, samples: dict[str, Sequence[Any]], skip: Callable[..., bool]) -> int:
-    """Run an operator on all combinations of samples of its argument types, here and there; returns how many there were."""
-    types = [str(a.type) for a in operator.schema.arguments]
-    results = [str(r.type) for r in operator.schema.returns]
-    compared = 0
-    for args in itertools.product(*(samples[t] for t in types)):
-        if not skip(operator.name, args):
-            ours = run_ours(operator.name, types, args, results)
-            real = run_real(operator.name, types, args, results)
-            assert same(ours, real), f"{operator.schema} of {args}: {ours} against {real}"
-            compared += 1
-    return compared

@@ -10,7 +10,8 @@ from internals.jit.ir import Graph
 from internals.jit.ir.parser import parse_ir
 from internals.jit.passes import run_pass, verify_after_every_pass
 from internals.jit.passes.canonicalize import canonicalized
-from tests.support import full, oracle
+from tests.answers import answer
+from tests.support import full
 
 
 def parsed(text: str) -> Graph:
@@ -46,10 +47,13 @@ def check_unchanged(name: str, text: str) -> None:
 
 def by_torch(name: str, text: str, *options: Any) -> str:
     """What real PyTorch's pass `torch._C._jit_pass_<name>` makes of the same text, canonical."""
-    torch = oracle()
-    graph = torch._C.parse_ir(text, True)
-    result = getattr(torch._C, f"_jit_pass_{name}")(graph, *options)
-    return canonical(parsed(str(result if isinstance(result, torch._C.Graph) else graph)))
+
+    def ask(torch: Any) -> str:
+        graph = torch._C.parse_ir(text, True)
+        result = getattr(torch._C, f"_jit_pass_{name}")(graph, *options)
+        return str(result if isinstance(result, torch._C.Graph) else graph)
+
+    return canonical(parsed(answer(ask, about=text, family="jit_graphs")))
 
 
 def seeds(quick: int, long: int = 200) -> range:

@@ -9,9 +9,12 @@ import importlib.util
 import itertools
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
+
+from tests.answers import Plain, answer
 
 HEAD = "from typing import Any, Dict, List, NamedTuple, Optional, Tuple\nimport math\n"
 _count = itertools.count()
@@ -47,6 +50,16 @@ def load(program: Program, directory: Path, torch: str) -> ModuleType:
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)
     return module
+
+
+def scripted_by_pytorch(program: Program, directory: Path, say: Callable[[Any], Any]) -> Plain:
+    """What `say` says of the program's `f`, scripted by real PyTorch."""
+
+    def ask(torch: Any) -> Any:
+        f = load(program, directory, "torch").f
+        return say(f if hasattr(f, "graph") else torch.jit.script(f))
+
+    return answer(ask, about=program, family="jit_graphs")
 
 
 def arguments(module: ModuleType, text: str) -> tuple[Any, ...]:

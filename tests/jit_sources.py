@@ -22,6 +22,11 @@ def define(text: str, **names: Any) -> Any:
     return [v for k, v in module.items() if getattr(v, "__module__", "") == "user" and k not in names][-1]
 
 
+def place_free(text: str) -> str:
+    """The text of a graph or of code without the directories of files, and without the numbers of names used before."""
+    return re.sub(r"# /\S*/", "# ", re.sub(r"source_\d+\.py", "source.py", re.sub(r"___torch_mangle_\d+\.", "", text)))
+
+
 def plain(text: str) -> str:
     """An error's text without directories and the numbers of files."""
     lines = []

@@ -62,19 +62,25 @@ def to_torch(x: Any) -> Any:
 
 
 def from_torch(x: Any) -> Any:
-    """A real tensor as one of ours with the same values and strides; containers and dtypes alike, the rest unchanged."""
-    import torch
+    """A real tensor as one of ours with the same values and strides; containers and dtypes alike, the rest unchanged.
 
-    if isinstance(x, torch.Tensor):
-        ours = internals.empty_strided(tuple(x.shape), x.stride(), dtype=from_torch(x.dtype))
+    It may be a `RealTensor`, which an answer holds.
+    """
+    if hasattr(x, "storage_offset"):
+        ours = internals.empty_strided(tuple(x.shape), x.stride(), dtype=dtype_named(x.dtype))
         if x.numel():
             array(ours)[...] = x.detach().numpy()
         return ours
-    if isinstance(x, torch.dtype):
-        return getattr(internals, str(x).removeprefix("torch."))
+    if type(x).__name__ == "dtype":
+        return dtype_named(x)
     if type(x) in (list, tuple):
         return type(x)(from_torch(v) for v in x)
     return x
+
+
+def dtype_named(dtype: Any) -> Any:
+    """Ours of the same name as this one of PyTorch's, or as its text."""
+    return getattr(internals, str(dtype).removeprefix("torch."))
 
 
 def assert_same(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+import inspect
 import warnings
 from typing import Any
 
@@ -10,12 +10,13 @@ import pytest
 
 import internals
 from internals import jit
-from tests.jit_corpus import Program, load
+from tests.answers import answer
+from tests.jit_corpus import Program, programs_of
 from tests.jit_corpus.running import assert_same, callable_of, outcome, tensors_in, traced
 
 pytestmark = pytest.mark.sampled(1 / 2)
 
-PROGRAMS = load(internals)
+PROGRAMS = programs_of(internals)
 NOT_IN_PYTORCH = {"global_constants"}  # numbers defined outside the function are refused there
 CASES = [pytest.param(p, which, id=f"{p.name}-{which}") for p in PROGRAMS.values() for which in range(len(p.inputs))]
 
@@ -72,20 +73,15 @@ def test_without_gradients(program: Program) -> None:
 @pytest.mark.parametrize("program", [pytest.param(p, id=p.name) for p in PROGRAMS.values()])
 def test_as_in_pytorch(program: Program) -> None:
     """Eager here, and scripted in PyTorch: so the programs are TorchScript, and our eager results are right."""
-    torch = pytest.importorskip("torch")
-    there = pytorch_programs()[program.name]
-    function, parameters = callable_of(torch, there)
-    for which in range(len(program.inputs)):
-        _, _, expected = eager(program, which)
+
+    def outcomes(torch: Any) -> list[Any]:
+        there = programs_of(torch)[program.name]
+        function, parameters = callable_of(torch, there)
         run = function if program.name in NOT_IN_PYTORCH else torch.jit.script(function)
-        assert_same(outcome(torch, run, there.arguments(torch, which), parameters), expected)
+        return [outcome(torch, run, there.arguments(torch, i), parameters) for i in range(len(there.inputs))]
 
-
-@functools.cache
-def pytorch_programs() -> dict[str, Program]:
-    import torch
-
-    return load(torch)
+    for which, theirs in enumerate(answer(outcomes, about=inspect.getsource(program.function), family="programs")):
+        assert_same(theirs, eager(program, which)[2])
 
 
 def all_tensors(result: Any) -> bool:

@@ -14,8 +14,8 @@ import pytest
 from internals.jit.frontend.build_tree import tree_of
 from internals.jit.frontend.errors import UnsupportedNodeError
 from internals.jit.frontend.source import parse_function, source_lines
-from tests.jit_sources import define
-from tests.support import oracle
+from tests.answers import answer
+from tests.jit_sources import define, plain
 
 
 def test_no_source() -> None:
@@ -203,11 +203,12 @@ def test_deep_nesting() -> None:
     ],
 )
 def test_errors_read_as_pytorchs(text: str) -> None:
-    torch = oracle()
     fn = define(text)
     fn = getattr(fn, "__func__", fn)
-    with pytest.raises(Exception) as real:
-        torch.jit.frontend.get_jit_def(fn, "f")
-    with pytest.raises(Exception) as ours:
-        tree_of(fn, "f")
-    assert str(ours.value) == str(real.value)
+
+    def refused(build: Any) -> tuple[str, str]:
+        with pytest.raises(Exception) as error:
+            build(fn, "f")
+        return type(error.value).__name__, plain(str(error.value))
+
+    assert refused(tree_of) == answer(lambda torch: refused(torch.jit.frontend.get_jit_def), family="jit")

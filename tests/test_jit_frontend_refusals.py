@@ -5,13 +5,15 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
+from typing import Any
 
 import pytest
 
+from internals.jit.frontend import errors as frontend_errors
 from internals.jit.frontend.build_tree import tree_of
 from internals.jit.frontend.errors import FrontendError, NotSupportedError, UnsupportedNodeError
+from tests.answers import answer
 from tests.jit_sources import define, plain
-from tests.support import oracle
 
 VARIABLE = "Compiled functions can't take variable number of arguments or use keyword-only arguments with defaults"
 
@@ -91,14 +93,15 @@ def test_refused(text: str, message: str, marked: str | None) -> None:
 
 @pytest.mark.parametrize("text", [text for text, _, _ in REFUSALS])
 def test_refused_as_pytorch_does(text: str) -> None:
-    torch = oracle()
     fn = define(source(text))
-    with pytest.raises(torch.jit.frontend.FrontendError) as real:
-        torch.jit.frontend.get_jit_def(fn, "f")
-    with pytest.raises(FrontendError) as ours:
-        tree_of(fn, "f")
-    assert type(ours.value).__name__ == type(real.value).__name__
-    assert plain(str(ours.value)) == plain(str(real.value))
+
+    def refused(build: Any, errors: Any) -> tuple[str, str]:
+        with pytest.raises(errors.FrontendError) as error:
+            build(fn, "f")
+        return type(error.value).__name__, plain(str(error.value))
+
+    real = answer(lambda torch: refused(torch.jit.frontend.get_jit_def, torch.jit.frontend), family="jit")
+    assert refused(tree_of, frontend_errors) == real
 
 
 @pytest.mark.parametrize(
@@ -116,9 +119,8 @@ def test_refused_where_pytorch_stumbles(body: str, message: str, marked: str) ->
     with pytest.raises(NotSupportedError, match=re.escape(message) + ":\n  File") as caught:
         tree_of(fn, "f")
     assert caught.value.source_range is not None and caught.value.source_range.text() == marked
-    torch = oracle()
     with pytest.raises((AttributeError, TypeError)):
-        torch.jit.frontend.get_jit_def(fn, "f")
+        answer(lambda torch: torch.jit.frontend.get_jit_def(fn, "f"), family="jit")
 
 
 def test_what_1_0_1_refused_and_the_reader_takes_today() -> None:
@@ -149,10 +151,13 @@ def test_annotations_of_attributes_belong_to_init() -> None:
         ValueError, match=r"must be declared in __init__, not 'forward': SourceRange at:\n  File"
     ) as ours:
         tree_of(fn, "forward", "M")
-    torch = oracle()
-    with pytest.raises(ValueError) as real:
-        torch.jit.frontend.get_jit_def(fn, "forward", "M")
-    assert str(ours.value) == str(real.value)
+
+    def refused(torch: Any) -> str:
+        with pytest.raises(ValueError) as real:
+            torch.jit.frontend.get_jit_def(fn, "forward", "M")
+        return plain(str(real.value))
+
+    assert plain(str(ours.value)) == answer(refused, family="jit")
 
 
 def test_the_callers_are_told() -> None:

@@ -13,8 +13,8 @@ from internals.jit.frontend import build_expressions, build_statements, tree
 from internals.jit.frontend.build_tree import default_arguments, tree_of
 from internals.jit.frontend.errors import FrontendError
 from internals.jit.frontend.source import parse_function
-from tests.jit_sources import define
-from tests.support import oracle
+from tests.answers import answer, oracle
+from tests.jit_sources import define, plain
 
 # One function a feature; bodies of f(x, y).
 BODIES = [
@@ -52,15 +52,16 @@ def body(text: str) -> str:
 
 @pytest.mark.parametrize("text", BODIES)
 def test_trees_are_pytorchs(text: str) -> None:
-    torch = oracle()
     fn = define(body(text))
-    assert words(tree_of(fn, "g").sexpr()) == words(str(torch.jit.frontend.get_jit_def(fn, "g")))
+    real = answer(lambda torch: words(str(torch.jit.frontend.get_jit_def(fn, "g"))), family="jit")
+    assert words(tree_of(fn, "g").sexpr()) == real
 
 
 @pytest.mark.parametrize("text", BODIES)
 def test_places_are_pytorchs(text: str) -> None:
     """The range of every statement and expression."""
-    assert count_equal_places(define(body(text))) > 2
+    fn = define(body(text))
+    assert count_equal_places(fn, answer(lambda torch: places(torch, fn), family="jit")) > 2
 
 
 def test_the_library_of_python_itself() -> None:
@@ -83,32 +84,40 @@ def test_the_library_of_python_itself() -> None:
         if "object has no attribute" in real:  # a bare raise
             continue
         assert words(ours) == words(real)
-        compared += 1 + count_equal_places(fn)
+        compared += 1 + count_equal_places(fn, places(torch, fn))
     assert compared > 9_000
 
 
-def count_equal_places(fn: Any) -> int:
-    torch = oracle()
-    real, ours = torch._sources.parse_def(fn), parse_function(fn)
-    n = 0
-    for node in ast.walk(ours.definition):
-        if isinstance(node, ast.expr) and not isinstance(node, ast.Slice | ast.FormattedValue):
-            theirs: Any = lambda node=node: torch.jit.frontend.build_expr(real.ctx, node).range()  # noqa: E731
-            mine: Any = lambda node=node: build_expressions.build_expression(ours.context, node).range  # noqa: E731
-        elif isinstance(node, ast.stmt):
-            theirs = lambda node=node: torch.jit.frontend.build_stmt(real.ctx, node).range()  # noqa: E731
-            mine = lambda node=node: build_statements.build_statement(ours.context, node).range  # noqa: E731
-        else:
-            continue
+def parts(fn: Any) -> list[ast.expr | ast.stmt]:
+    """The statements and expressions of a function."""
+    nodes = ast.walk(parse_function(fn).definition)
+    kinds = (ast.expr, ast.stmt)
+    return [n for n in nodes if isinstance(n, kinds) and not isinstance(n, ast.Slice | ast.FormattedValue)]
+
+
+def places(torch: Any, fn: Any) -> list[tuple[int, int, str] | None]:
+    """Where real PyTorch finds each of them: the range, and what it shows of it; None of what it refuses."""
+    frontend, context = torch.jit.frontend, torch._sources.parse_def(fn).ctx
+
+    def place(node: ast.expr | ast.stmt) -> tuple[int, int, str] | None:
         try:
-            expected = theirs()
+            found = (frontend.build_expr if isinstance(node, ast.expr) else frontend.build_stmt)(context, node).range()
         except Exception:
-            continue
-        found = mine()
-        assert (found.start, found.end) == (expected.start, expected.end), ast.unparse(node)
-        assert found.highlight() == expected.highlight()
-        n += 1
-    return n
+            return None
+        return found.start, found.end, plain(found.highlight())
+
+    return list(map(place, parts(fn)))
+
+
+def count_equal_places(fn: Any, theirs: list[tuple[int, int, str] | None]) -> int:
+    context = parse_function(fn).context
+    for node, expected in zip(parts(fn), theirs, strict=True):
+        if expected is not None:
+            is_expression = isinstance(node, ast.expr)
+            build = build_expressions.build_expression if is_expression else build_statements.build_statement
+            found = build(context, node).range  # type: ignore[arg-type]
+            assert (found.start, found.end, plain(found.highlight())) == expected, ast.unparse(node)
+    return sum(expected is not None for expected in theirs)
 
 
 def outcome(make: Any, fn: Any) -> str:

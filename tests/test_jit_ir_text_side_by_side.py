@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,25 +12,28 @@ from hypothesis import given, settings
 import internals
 from internals.jit.ir import Graph
 from internals.jit.ir.parser import parse_ir
+from tests.answers import answer, oracle
 from tests.jit_ir_sources import PROGRAMS, compiled
-from tests.support import oracle
+from tests.jit_sources import place_free
 from tests.test_jit_ir_text import GROUPS, LOOP, TENSORS, VALUES, constant, graphs
 
 
-def assert_read(graph: Any) -> None:
-    assert str(parse_ir(str(graph), parse_tensor_constants=True)) == str(graph)
+def assert_all_read(graphs: Callable[[Any], list[Any]]) -> None:
+    """Each graph that real PyTorch made is printed by us, once read, as by PyTorch."""
+    for text in answer(lambda torch: [place_free(str(g)) for g in graphs(torch)], family="jit_graphs"):
+        assert str(parse_ir(text, parse_tensor_constants=True)) == text
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_compiled_functions(name: str) -> None:
-    torch = oracle()
-    f = compiled(torch, name)
-    assert_read(f.graph)
-    assert_read(f.inlined_graph)
-    optimised = f.inlined_graph
-    for p in ("constant_propagation", "cse", "canonicalize"):
-        getattr(torch._C, f"_jit_pass_{p}")(optimised)
-    assert_read(optimised)
+    def compiled_graphs(torch: Any) -> list[Any]:
+        f = compiled(torch, name)
+        optimised = f.inlined_graph
+        for p in ("constant_propagation", "cse", "canonicalize"):
+            getattr(torch._C, f"_jit_pass_{p}")(optimised)
+        return [f.graph, f.inlined_graph, optimised]
+
+    assert_all_read(compiled_graphs)
 
 
 def modules(torch: Any) -> dict[str, Any]:
@@ -50,37 +54,40 @@ def modules(torch: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("name", ["mlp", "conv", "lstm", "dropout", "embedding", "attention", "softmax"])
 @pytest.mark.filterwarnings("ignore")
 def test_modules(name: str) -> None:
-    torch = oracle()
-    module, inputs = modules(torch)[name]
-    traced = torch.jit.trace(module, inputs, check_trace=False)
-    assert_read(traced.graph)
-    assert_read(traced.inlined_graph)
-    if name not in ("lstm", "attention"):  # those have types that we have not: Union, Optional[PackedSequence]
+    def graphs_of_module(torch: Any) -> list[Any]:
+        module, inputs = modules(torch)[name]
+        traced = torch.jit.trace(module, inputs, check_trace=False)
+        if name in ("lstm", "attention"):  # those have types that we have not: Union, Optional[PackedSequence]
+            return [traced.graph, traced.inlined_graph]
         scripted = torch.jit.script(module)
-        assert_read(scripted.graph)
-        assert_read(scripted.inlined_graph)
-        assert_read(torch.jit.freeze(scripted.eval()).graph)
+        frozen = torch.jit.freeze(scripted.eval())
+        return [traced.graph, traced.inlined_graph, scripted.graph, scripted.inlined_graph, frozen.graph]
+
+    assert_all_read(graphs_of_module)
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_what_the_executor_makes() -> None:
-    torch = oracle()
-    f = compiled(torch, "lstm cell")
-    inputs = [torch.randn(2, 4, requires_grad=True), torch.randn(2, 4), torch.randn(4, 4), torch.randn(4)]
-    for _ in range(3):
-        f(*inputs)
-    assert_read(f.graph_for(*inputs))
+    def optimised(torch: Any) -> list[Any]:
+        f = compiled(torch, "lstm cell")
+        inputs = [torch.ones(2, 4, requires_grad=True), torch.ones(2, 4), torch.ones(4, 4), torch.ones(4)]
+        for _ in range(3):
+            f(*inputs)
+        return [f.graph_for(*inputs)]
+
+    assert_all_read(optimised)
 
 
 def test_calls_of_python() -> None:
-    torch = oracle()
+    def traced(torch: Any) -> list[Any]:
+        class Twice(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx: Any, x: Any, k: int, s: str) -> Any:
+                return x * k
 
-    class Twice(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any, k: int, s: str) -> Any:
-            return x * k
+        return [torch.jit.trace(lambda x: Twice.apply(x, 3, "a"), torch.ones(2)).graph]
 
-    assert_read(torch.jit.trace(lambda x: Twice.apply(x, 3, "a"), torch.ones(2)).graph)
+    assert_all_read(traced)
 
 
 def accepted(torch: Any, text: str) -> Any:
@@ -101,18 +108,16 @@ def test_real_pytorch_accepts_ours(g: Graph) -> None:
 
 @pytest.mark.parametrize("text", [LOOP.replace(", scope: __module/__module.fc", ""), GROUPS.partition("with")[0]])
 def test_real_pytorch_accepts_these(text: str) -> None:
-    torch = oracle()
-    again = str(accepted(torch, text))
+    again = answer(lambda torch: str(accepted(torch, text)), about=text, family="jit_graphs")
     assert str(parse_ir(again)) == again
 
 
 @pytest.mark.parametrize("type, value", [v for v in VALUES if "(" not in v[1] and "{" not in v[1] and "j" not in v[1]])
 def test_constants_as_real_pytorch_prints_them(type: str, value: str) -> None:
-    torch = oracle()
     if r"\0" in value or r"\3" in value or value.startswith(("[T", "[[")):
         pytest.skip("octal digits, lists of bools and lists of lists are not read by real PyTorch")
-    theirs = str(accepted(torch, constant(type, value))).split(" = ")[1]
-    assert theirs == constant(type, value).split(" = ")[1].replace("[]]", "None]")
+    printed = answer(lambda torch: str(accepted(torch, constant(type, value))), family="jit_graphs")
+    assert printed.split(" = ")[1] == constant(type, value).split(" = ")[1].replace("[]]", "None]")
 
 
 def random_arrays() -> list[np.ndarray[Any, Any]]:
@@ -130,20 +135,29 @@ def random_arrays() -> list[np.ndarray[Any, Any]]:
 
 
 def test_tensors_in_graphs() -> None:
-    torch = oracle()
-    for a in random_arrays():
-        theirs = torch._C.Graph()
-        theirs.registerOutput(theirs.insertConstant(torch.tensor(a)))
-        ours = Graph()
-        ours.registerOutput(ours.insertConstant(internals.tensor(a.tolist(), dtype=getattr(internals, str(a.dtype)))))
-        assert str(ours) == str(theirs)
+    arrays = random_arrays()
+
+    def printed(T: Any, new_graph: Any) -> list[str]:
+        texts = []
+        for a in arrays:
+            graph = new_graph()
+            graph.registerOutput(graph.insertConstant(T.tensor(a.tolist(), dtype=getattr(T, str(a.dtype)))))
+            texts.append(str(graph))
+        return texts
+
+    theirs = answer(lambda torch: printed(torch, torch._C.Graph), family="jit_graphs")
+    for ours, real in zip(printed(internals, Graph), theirs, strict=True):
+        assert ours == real
 
 
 @pytest.mark.parametrize("type, value", [v for v in TENSORS if v[1].startswith("{") and "strides" in v[0]])
 def test_single_elements_as_real_pytorch_reads_them(type: str, value: str) -> None:
-    torch = oracle()
     text = constant(type, value.replace("-", ""))  # it loses the sign
-    graph = accepted(torch, text.replace("]) =", "], device=cpu) ="))
-    theirs = graph.findNode("prim::Constant").output().toIValue()
+
+    def read(torch: Any) -> Any:
+        graph = accepted(torch, text.replace("]) =", "], device=cpu) ="))
+        return graph.findNode("prim::Constant").output().toIValue()
+
+    theirs = answer(read, about=text, family="jit_graphs")
     ours = parse_ir(text, True).outputs()[0].toIValue()
     assert ours.tolist() == theirs.tolist() and str(ours.dtype).endswith(str(theirs.dtype).split(".")[1])

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import warnings
+from typing import Any
 
 import pytest
 
 import internals
 from internals import jit
+from tests.answers import answer
 from tests.jit_module_support import error_of, module
-from tests.support import oracle
+from tests.jit_sources import place_free
 
 ATTRIBUTES = [
     "[]", "{}", "[1, 'a']", "{1: 'a', 2: 3}", "object()", "len", "(1, [])", "{'a': []}", "nn.Linear", "{1, 2}", "range(3)",
@@ -28,11 +29,17 @@ class M(nn.Module):
 """
 
 
+def refusal_of_pytorch(text: str) -> str:
+    def ask(torch: Any) -> str:
+        return error_of(lambda: torch.jit.script(module(text, torch)))
+
+    return answer(ask, about=text, family="jit")
+
+
 @pytest.mark.parametrize("value", ATTRIBUTES)
 def test_attributes_without_a_type(value: str) -> None:
-    torch = oracle()
     text = ATTRIBUTE % (value, "(x)" if "function" in value or "lambda" in value else "")
-    assert error_of(lambda: jit.script(module(text))) == error_of(lambda: torch.jit.script(module(text, torch)))
+    assert error_of(lambda: jit.script(module(text))) == refusal_of_pytorch(text)
 
 
 GOOD = ["1", "1.5", "True", "'a'", "None", "1j", "[1]", "(1, 'a')", "()", "{'a': 1}", "[[1], [2]]", "[None, 1]", "{1.5: 2}",
@@ -43,14 +50,17 @@ GOOD = ["1", "1.5", "True", "'a'", "None", "1j", "[1]", "(1, 'a')", "()", "{'a':
 def test_attributes_with_a_type(value: str) -> None:
     text = ATTRIBUTE % (value, "")
     scripted = jit.script(module(text))
-    torch = oracle()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        theirs = torch.jit.script(module(text, torch))
-    spelled = str(theirs.forward.schema).replace("((", "(").replace("))", ")")
-    ours = re.sub(r"___torch_mangle_\d+\.", "", str(scripted.forward.schema)).replace("((", "(").replace("))", ")")
-    assert ours == re.sub(r"___torch_mangle_\d+\.", "", spelled)
-    assert repr(scripted(internals.ones(1))) == repr(theirs(torch.ones(1))).replace("torch.", "internals.")
+
+    def described(torch: Any, scripted: Any) -> tuple[str, str]:
+        schema = place_free(str(scripted.forward.schema)).replace("((", "(").replace("))", ")")
+        return schema, repr(scripted(torch.ones(1))).replace("torch.", "internals.")
+
+    def ask(torch: Any) -> tuple[str, str]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return described(torch, torch.jit.script(module(text, torch)))
+
+    assert described(internals, scripted) == answer(ask, family="jit")
 
 
 REFUSED = [
@@ -143,8 +153,7 @@ REFUSED = [
 
 @pytest.mark.parametrize("text", REFUSED)
 def test_refused_in_pytorchs_words(text: str) -> None:
-    torch = oracle()
-    expected = error_of(lambda: torch.jit.script(module(text, torch)))
+    expected = refusal_of_pytorch(text)
     for _ in range(2):  # and again: what failed once leaves nothing behind
         assert error_of(lambda: jit.script(module(text))) == expected
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import internals
@@ -11,7 +13,7 @@ from internals.jit.ir.type_parser import parse_type
 from internals.jit.operators import all_operators, find_operator, find_operators, operator_for, register_operator
 from internals.jit.operators.registry import _registry
 from internals.library import Library
-from tests.support import oracle
+from tests.answers import answer
 
 
 def overload(symbol: str, *types: str) -> str | None:
@@ -48,12 +50,14 @@ def test_find() -> None:
 
 
 def test_order_is_pytorchs() -> None:
-    torch = oracle()
-    for symbol in {o.schema.name for o in all_operators()}:
-        real = [
-            s.name + ("." * bool(s.overload_name)) + s.overload_name
-            for s in torch._C._jit_get_schemas_for_operator(symbol)
-        ]
+    symbols = sorted({o.schema.name for o in all_operators()})
+
+    def overloads(torch: Any, symbol: str) -> list[str]:
+        found = torch._C._jit_get_schemas_for_operator(symbol)
+        return [s.name + ("." * bool(s.overload_name)) + s.overload_name for s in found]
+
+    theirs = answer(lambda torch: [overloads(torch, s) for s in symbols], about=symbols, family="jit")
+    for symbol, real in zip(symbols, theirs, strict=True):
         ours = [o.name for o in find_operators(symbol)]
         assert [n for n in ours if n in real] == [n for n in real if n in ours]
 
@@ -171,13 +175,16 @@ def test_properties() -> None:
 
 def test_nondeterminism_is_pytorchs() -> None:
     """By the tag of the operators there."""
-    torch = oracle()
-    for operator in all_operators():
-        namespace, _, rest = operator.name.partition("::")
-        name, _, overload_name = rest.partition(".")
-        packet = getattr(getattr(torch.ops, namespace, None), name, None)
-        if operator.handle is None or namespace != "aten" or (overload_name or "default") not in packet.overloads():
-            continue
-        tags = getattr(packet, overload_name or "default").tags
-        node = Graph().create(f"aten::{name}", [])
-        assert node.isNondeterministic() == (torch.Tag.nondeterministic_seeded in tags), operator.name
+    names = sorted(o.name for o in all_operators() if o.handle is not None and o.name.startswith("aten::"))
+
+    def is_nondeterministic(torch: Any, operator: str) -> bool | None:
+        name, _, overload_name = operator.removeprefix("aten::").partition(".")
+        packet = getattr(torch.ops.aten, name, None)
+        if (overload_name or "default") not in packet.overloads():
+            return None
+        return torch.Tag.nondeterministic_seeded in getattr(packet, overload_name or "default").tags
+
+    theirs = answer(lambda torch: [is_nondeterministic(torch, name) for name in names], about=names, family="jit")
+    for name, real in zip(names, theirs, strict=True):
+        node = Graph().create(name.partition(".")[0], [])
+        assert real is None or node.isNondeterministic() == real, name

@@ -8,7 +8,6 @@ import pytest
 
 from internals.jit.operators import find_operator, find_operators
 from tests import jit_oracle
-from tests.support import oracle
 
 TEXTS = ["", "a", "B c", "abab", "ab\n cd", "  x ", "A_1", "hello World"]
 SAMPLES: dict[str, list[Any]] = {
@@ -44,7 +43,6 @@ def differs_on_purpose(name: str, args: tuple[Any, ...]) -> bool:
 
 @pytest.mark.parametrize("method", METHODS.split())
 def test_methods_agree_with_pytorch(method: str) -> None:
-    oracle()
     seen = 0
     for operator in find_operators(f"aten::{method}"):
         types = [str(a.type) for a in operator.schema.arguments]
@@ -81,15 +79,12 @@ VALUES = [
 
 @pytest.mark.parametrize(("type", "value"), VALUES)
 def test_str_format_and_hash_of_any_value(type: str, value: Any) -> None:
-    oracle()
     for name, types, args, result in (
         ("aten::str", [type], [value], "str"),
         ("aten::format", ["str", type], ["<{}>", value], "str"),
         ("aten::hash.generic", [type], [value], "int"),
     ):
-        ours = jit_oracle.run_ours(name, types, args, [result])
-        real = jit_oracle.run_real(name, types, args, [result])
-        assert jit_oracle.same(ours, real), (name, ours, real)
+        jit_oracle.compare(name, types, args, result)
 
 
 PERCENT = [
@@ -102,15 +97,9 @@ PERCENT = [
 
 @pytest.mark.parametrize(("text", "type", "value"), PERCENT)
 def test_percent(text: str, type: str, value: Any) -> None:
-    oracle()
-    ours = jit_oracle.run_ours("aten::percentFormat", ["str", type], [text, value], ["str"])
-    real = jit_oracle.run_real("aten::percentFormat", ["str", type], [text, value], ["str"])
-    assert jit_oracle.same(ours, real), (ours, real)
+    jit_oracle.compare("aten::percentFormat", ["str", type], [text, value], "str")
 
 
 @pytest.mark.parametrize("text", ["{} {}", "{}", "{{}} {}", "{0}", "a{b", ""])
 def test_format_knows_only_empty_braces(text: str) -> None:
-    oracle()
-    ours = jit_oracle.run_ours("aten::format", ["str", "int"], [text, 1], ["str"])
-    real = jit_oracle.run_real("aten::format", ["str", "int"], [text, 1], ["str"])
-    assert jit_oracle.same(ours, real), (ours, real)
+    jit_oracle.compare("aten::format", ["str", "int"], [text, 1], "str")

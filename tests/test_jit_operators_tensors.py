@@ -15,7 +15,6 @@ from internals.jit.operators import all_operators, find_operator
 from internals.jit.operators.alias_analysis import AliasDb
 from internals.jit.runtime.errors import Error
 from tests import jit_oracle
-from tests.support import oracle
 
 
 def call(name: str, *args: Any) -> Any:
@@ -53,13 +52,10 @@ QUESTIONS = {
 
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_questions_agree_with_pytorch(name: str) -> None:
-    oracle()
     assert jit_oracle.matched(name.partition(".")[0], ["Tensor"]) == name
     for x in [*TENSORS, X, internals.zeros(0, 2), t(1.5, requires_grad=True)]:
         if x.numel() or name != "aten::stride":  # numpy, on the way to PyTorch, has its own strides of nothing
-            ours = jit_oracle.run_ours(name, ["Tensor"], [x], [QUESTIONS[name]])
-            real = jit_oracle.run_real(name, ["Tensor"], [x], [QUESTIONS[name]])
-            assert jit_oracle.same(ours, real), f"{x}: {ours} against {real}"
+            jit_oracle.compare(name, ["Tensor"], [x], QUESTIONS[name])
 
 
 def test_implicit_conversions_say_why_not() -> None:
@@ -80,24 +76,18 @@ def test_implicit_conversions_say_why_not() -> None:
 )  # fmt: skip
 @pytest.mark.parametrize("dtype", [None, 6, 7, 4])
 def test_tensor_and_as_tensor(type: str, data: Any, dtype: int | None) -> None:
-    oracle()
     overload = "" if type.endswith("]") else f".{type}"
     dtype_type = "NoneType" if dtype is None else "int"
     types = [type, dtype_type, "NoneType", "bool"]
     for name, n in ((f"aten::tensor{overload}", 4), (f"aten::as_tensor{overload or '.list'}", 3)):
-        args = [data, dtype, None, False][:n]
-        ours = jit_oracle.run_ours(name, types[:n], args, ["Tensor"])
-        real = jit_oracle.run_real(name, types[:n], args, ["Tensor"])
-        assert jit_oracle.same(ours, real), (ours, real)
+        jit_oracle.compare(name, types[:n], [data, dtype, None, False][:n], "Tensor")
 
 
 @pytest.mark.parametrize("value", [3, 2.5, True])
 def test_num_to_tensor(value: Any) -> None:
-    oracle()
     name = "prim::NumToTensor.bool" if value is True else "prim::NumToTensor.Scalar"
     kind = {int: "int", float: "float", bool: "bool"}[type(value)]
-    ours = jit_oracle.run_ours(name, [kind], [value], ["Tensor"])
-    assert jit_oracle.same(ours, jit_oracle.run_real(name, [kind], [value], ["Tensor"]))
+    jit_oracle.compare(name, [kind], [value], "Tensor")
 
 
 def test_moving() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import typing
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,9 +13,9 @@ from internals.jit.ir import FunctionType, Graph, TensorType, TupleType
 from internals.jit.ir.parser import parse_ir
 from internals.jit.python_print import PythonPrinter
 from internals.jit.schema_parser import parse_schema
+from tests.answers import answer
 from tests.jit_ir_sources import PROGRAMS, compiled
-from tests.jit_sources import define
-from tests.support import oracle
+from tests.jit_sources import define, place_free
 
 
 def code(text: str, name: str = "f", **options: Any) -> str:
@@ -32,26 +32,32 @@ class Callee:
         self.qualified_name = qualified_name
 
 
-def read(theirs: Any) -> Graph:
-    """The graph of a function of real PyTorch, with the names of the functions it calls, which the text leaves out."""
-    g = parse_ir(str(theirs.graph), parse_tensor_constants=True)
-    constants = theirs.graph.findAllNodes("prim::Constant")
-    names = {n.output().debugName(): n.output().type().annotation_str for n in constants}
+def parts(theirs: Any) -> tuple[Any, ...]:
+    """Of a function of real PyTorch: name, graph, the names of the functions it calls, which that leaves out; schema, code."""
+    constants = [n.output() for n in theirs.graph.findAllNodes("prim::Constant")]
+    names = {c.debugName(): place_free(c.type().annotation_str) for c in constants if c.type().kind() == "FunctionType"}
+    return theirs.name, place_free(str(theirs.graph)), names, str(theirs.schema), place_free(theirs.code)
+
+
+def read(graph: str, names: dict[str, str]) -> Graph:
+    g = parse_ir(graph, parse_tensor_constants=True)
     for node in g.findAllNodes("prim::Constant"):
         if isinstance(node.output().type(), FunctionType):
             node.output().setType(FunctionType(Callee(names[node.output().debugName()])))
     return g
 
 
-def assert_same_code(theirs: Any, is_method: bool = False) -> None:
-    printer = PythonPrinter()
-    printer.function(theirs.name, read(theirs), parse_schema(str(theirs.schema)), first_type=not is_method)
-    assert printer.text() == theirs.code
+def assert_same_code(functions: Callable[[Any], list[Any]], is_method: bool = False) -> None:
+    """Of each function that real PyTorch made: its code is what we print of its graph."""
+    for name, graph, names, schema, theirs in answer(lambda torch: list(map(parts, functions(torch))), family="jit"):
+        printer = PythonPrinter()
+        printer.function(name, read(graph, names), parse_schema(schema), first_type=not is_method)
+        assert printer.text() == theirs
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_compiled_functions(name: str) -> None:
-    assert_same_code(compiled(oracle(), name))
+    assert_same_code(lambda torch: [compiled(torch, name)])
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -61,33 +67,35 @@ def test_compiled_functions(name: str) -> None:
      "mse_loss", "multi_head_attention_forward", "nll_loss", "normalize", "pad", "relu", "softmax", "triplet_margin_loss"],
 )  # fmt: skip
 def test_functions_of_nn(name: str) -> None:
-    torch = oracle()
-    assert_same_code(torch.jit.script(getattr(torch.nn.functional, name)))
+    assert_same_code(lambda torch: [torch.jit.script(getattr(torch.nn.functional, name))])
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_methods_of_modules() -> None:
-    torch = oracle()
-    nn = torch.nn
-    net = nn.Sequential(
-        nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU(), nn.Flatten(), nn.Linear(32, 4), nn.LayerNorm(4)
-    )
-    traced = torch.jit.trace(net.eval(), torch.ones(1, 1, 6, 6), check_trace=False)
-    for module in (*torch.jit.script(net).modules(), *traced.modules()):
-        for name in module._c._method_names():
-            assert_same_code(module._c._get_method(name), is_method=True)
+    def methods(torch: Any) -> list[Any]:
+        nn = torch.nn
+        torch.manual_seed(0)
+        net = nn.Sequential(
+            nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU(), nn.Flatten(), nn.Linear(32, 4), nn.LayerNorm(4)
+        )
+        traced = torch.jit.trace(net.eval(), torch.ones(1, 1, 6, 6), check_trace=False)
+        modules = [*torch.jit.script(net).modules(), *traced.modules()]
+        return [module._c._get_method(name) for module in modules for name in module._c._method_names()]
+
+    assert_same_code(methods, is_method=True)
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_traces() -> None:
-    torch = oracle()
+    def traced(torch: Any) -> list[Any]:
+        def f(x: Any, y: Any) -> Any:
+            y = y.clone()
+            y[0] = 2
+            return (x + y).view(x.size(0), -1) * torch.tensor([1.0, 2.0]), {"a": x}
 
-    def f(x: Any, y: Any) -> Any:
-        y = y.clone()
-        y[0] = 2
-        return (x + y).view(x.size(0), -1) * torch.tensor([1.0, 2.0]), {"a": x}
+        return [torch.jit.trace(f, (torch.ones(2, 2), torch.ones(2, 2)), strict=False)]
 
-    assert_same_code(torch.jit.trace(f, (torch.ones(2, 2), torch.ones(2, 2)), strict=False))
+    assert_same_code(traced)
 
 
 # By hand
@@ -247,14 +255,11 @@ def test_a_very_long_chain_of_calls() -> None:
     )
 
 
-def without_mangling(text: str) -> str:
-    return re.sub(r"___torch_mangle_\d+\.", "", text)
-
-
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in ("isinstance", "fork")])
 def test_what_we_compile_is_printed_as_what_they_compile(name: str) -> None:
-    torch = oracle()
     names = {n: getattr(typing, n) for n in ("Any", "Dict", "List", "Optional", "Tuple")}
-    theirs = torch.jit.script(define(PROGRAMS[name], torch=torch, Tensor=torch.Tensor, **names))
-    ours = internals.jit.script(define(PROGRAMS[name], torch=internals, Tensor=internals.Tensor, **names))
-    assert without_mangling(ours.code) == without_mangling(theirs.code)
+
+    def printed(torch: Any) -> str:
+        return place_free(torch.jit.script(define(PROGRAMS[name], torch=torch, Tensor=torch.Tensor, **names)).code)
+
+    assert printed(internals) == answer(printed, about=PROGRAMS[name], family="jit")

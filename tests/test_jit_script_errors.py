@@ -4,38 +4,35 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from internals.jit.frontend import script_function
+from tests.answers import answer
 from tests.jit_programs import Program, load, place_free
 from tests.jit_programs_errors import ERRORS
 from tests.jit_programs_errors_of_use import ERRORS_OF_USE
 
 
-def refusal(program: Program, directory: Path, torch_name: str) -> tuple[str, str]:
+def refusal(program: Program, directory: Path, torch_name: str, compile: Any) -> tuple[str, str]:
     """The name and the text of the error that compiling the program raises."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Python itself finds some of them odd
         f = load(program, directory, torch_name).f
     with pytest.raises(Exception) as refused:
-        if torch_name == "torch":
-            import torch
-
-            torch.jit.script(f)
-        else:
-            script_function(f)
+        compile(f)
     return type(refused.value).__name__, place_free(str(refused.value))
 
 
 @pytest.mark.parametrize("program", [*ERRORS, *ERRORS_OF_USE], ids=lambda p: p.name)
 def test_refused_in_pytorchs_words(program: Program, tmp_path: Path) -> None:
-    pytest.importorskip("torch")
-    assert refusal(program, tmp_path, "internals") == refusal(program, tmp_path, "torch")
+    real = answer(lambda torch: refusal(program, tmp_path, "torch", torch.jit.script), about=program, family="jit")
+    assert refusal(program, tmp_path, "internals", script_function) == real
 
 
 @pytest.mark.parametrize("program", [*ERRORS, *ERRORS_OF_USE], ids=lambda p: p.name)
 def test_refusals_show_the_place(program: Program, tmp_path: Path) -> None:
-    name, text = refusal(program, tmp_path, "internals")
+    name, text = refusal(program, tmp_path, "internals", script_function)
     assert name in ("RuntimeError", "NotSupportedError", "UnsupportedNodeError", "ValueError")
     assert "<--- HERE" in text or program.name in ("bare list", "comprehension filter")

@@ -10,6 +10,7 @@ import pytest
 import internals
 from internals.jit.frontend import script_function
 from internals.jit.frontend.steps import compilation_steps
+from tests.answers import answer
 from tests.jit_programs import Program, arguments, load, normalized, place_free, programs
 from tests.test_jit_script_results import same
 
@@ -132,8 +133,7 @@ def message(compile: Any, f: Any) -> str:
 @pytest.mark.parametrize("program", MUTABLE_DEFAULTS, ids=lambda p: p.name)
 def test_a_default_that_may_change_is_refused(program: Program, tmp_path: Path) -> None:
     ours = message(script_function, load(program, tmp_path, "internals").f)
-    torch = pytest.importorskip("torch")
-    real = message(torch.jit.script, load(program, tmp_path, "torch").f)
+    real = answer(lambda torch: message(torch.jit.script, load(program, tmp_path, "torch").f), family="jit")
     assert ours.startswith(real)  # ours shows the callers, too
 
 
@@ -197,8 +197,6 @@ CALLS = [
 
 @pytest.mark.parametrize("call", CALLS)
 def test_keyword_only_arguments_come_by_keyword(call: str, tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch")
-
     def outcome(library: Any, f: Any) -> Any:
         try:
             return eval(f"f{call}", {"f": f, "x": library.ones(2)}).tolist()
@@ -206,7 +204,9 @@ def test_keyword_only_arguments_come_by_keyword(call: str, tmp_path: Path) -> No
             return str(e)
 
     ours = outcome(internals, script_function(load(KEYWORD_ONLY, tmp_path, "internals").f))
-    assert ours == outcome(torch, torch.jit.script(load(KEYWORD_ONLY, tmp_path, "torch").f))
+    assert ours == answer(
+        lambda torch: outcome(torch, torch.jit.script(load(KEYWORD_ONLY, tmp_path, "torch").f)), family="jit"
+    )
 
 
 def test_keyword_only_tensors_come_by_keyword(tmp_path: Path) -> None:

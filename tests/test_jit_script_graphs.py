@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from internals.jit.frontend import script_function
-from tests.jit_programs import Program, load, normalized
+from tests.jit_programs import Program, load, normalized, scripted_by_pytorch
 from tests.jit_programs_algorithms import ALGORITHMS
 from tests.jit_programs_arithmetic import ARITHMETIC, CALLS
 from tests.jit_programs_conditions import CONDITIONS
@@ -24,14 +25,14 @@ DIFFERENT = {
 }
 
 
-def compiled(program: Program, directory: Path) -> object:
+def compiled(program: Program, directory: Path) -> Any:
     f = load(program, directory, "internals").f
     return f if hasattr(f, "graph") else script_function(f)
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
 def test_graphs_verify(program: Program, tmp_path: Path) -> None:
-    graph = compiled(program, tmp_path).graph  # type: ignore[attr-defined]
+    graph = compiled(program, tmp_path).graph
     graph.lint()
     kinds = {node.kind() for node in graph.nodes()}
     assert not kinds & {"prim::Load", "prim::Store", "prim::ReturnStmt", "prim::ComprehensionScope"}
@@ -39,17 +40,11 @@ def test_graphs_verify(program: Program, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("program", [p for p in PROGRAMS if p.name not in DIFFERENT], ids=lambda p: p.name)
 def test_graphs_read_as_pytorchs(program: Program, tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch")
-    f = load(program, tmp_path, "torch").f
-    real = f if hasattr(f, "graph") else torch.jit.script(f)
-    ours = compiled(program, tmp_path)
-    assert normalized(str(ours.graph)) == normalized(str(real.graph))  # type: ignore[attr-defined]
+    real = scripted_by_pytorch(program, tmp_path, lambda f: normalized(str(f.graph)))
+    assert normalized(str(compiled(program, tmp_path).graph)) == real
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
 def test_schemas_read_as_pytorchs(program: Program, tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch")
-    f = load(program, tmp_path, "torch").f
-    real = f if hasattr(f, "graph") else torch.jit.script(f)
-    ours = compiled(program, tmp_path).schema  # type: ignore[attr-defined]
-    assert str(ours).removeprefix("__torch__.") == str(real.schema).removeprefix("__torch__.")
+    real = scripted_by_pytorch(program, tmp_path, lambda f: str(f.schema).removeprefix("__torch__."))
+    assert str(compiled(program, tmp_path).schema).removeprefix("__torch__.") == real

@@ -10,6 +10,7 @@ import pytest
 
 import internals
 from internals.jit.frontend import script_function
+from tests.answers import answer
 from tests.jit_programs import Program, arguments, load
 from tests.jit_programs_algorithms import ALGORITHMS
 from tests.jit_programs_arithmetic import ARITHMETIC, CALLS
@@ -63,13 +64,14 @@ def test_results_are_pythons(program: Program, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [name for name in NOT_PYTHON])
 def test_results_that_are_not_pythons_are_pytorchs(name: str, tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch")
     program = next(p for p in PROGRAMS if p.name == name)
-    real, ours = load(program, tmp_path, "torch"), load(program, tmp_path, "internals")
-    for text in program.inputs:
-        wanted = torch.jit.script(real.f)(*arguments(real, text))
-        result = script_function(ours.f)(*arguments(ours, text))
-        assert plain(result) == plain(wanted)
+
+    def results(torch_name: str, compile: Any) -> list[Any]:
+        module = load(program, tmp_path, torch_name)
+        return [plain(compile(module.f)(*arguments(module, text))) for text in program.inputs]
+
+    theirs = answer(lambda torch: results("torch", torch.jit.script), about=program, family="jit")
+    assert results("internals", script_function) == theirs
 
 
 def plain(value: Any) -> Any:

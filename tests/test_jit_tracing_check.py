@@ -9,8 +9,7 @@ import pytest
 
 import internals
 from internals.jit.tracing.comparison import assert_close
-from tests.jit_traces import caught, load, normalised, tensors
-from tests.support import oracle
+from tests.jit_traces import agree, caught, load, normalised, tensors
 
 CHECKED: dict[str, tuple[str, Any, Any]] = {
     "passes": ("def f(x): return x + 1", (2,), None),
@@ -42,15 +41,12 @@ def outcome(lib: Any, source: str, shapes: Any, check: Any) -> tuple[Any, str]:
     given, result = caught(lambda: lib.jit.trace(f, inputs, check_inputs=check))
     text = f"{type(result).__name__}: {result}" if isinstance(result, Exception) else normalised(result.graph)
     ours_only = r"^\s*[^<\s]\S*\(\d+\): \S+$\n?"  # below the program's own frames the stacks are not the same
-    return given, re.sub(ours_only, "", text.replace("internals", "torch"), flags=re.MULTILINE)
+    return given, re.sub(ours_only, "", text.replace("internals", "torch"), flags=re.MULTILINE).rstrip()
 
 
 @pytest.mark.parametrize("name", CHECKED)
 def test_findings_are_those_of_real_pytorch(name: str) -> None:
-    torch = oracle()
-    ours, theirs = (outcome(lib, *CHECKED[name]) for lib in (internals, torch))
-    assert ours[0] == theirs[0]
-    assert ours[1].rstrip() == theirs[1].rstrip()
+    agree(lambda lib: outcome(lib, *CHECKED[name]))
 
 
 def test_graph_diff_in_full() -> None:
@@ -115,13 +111,13 @@ def test_tolerance() -> None:
 
 def test_module_is_checked_and_its_buffers_move_as_in_real_pytorch() -> None:
     """The checker runs the module itself: running statistics are updated, as there."""
-    torch = oracle()
-    counts = []
-    for lib in (internals, torch):
+
+    def count(lib: Any) -> int:
         m = lib.nn.BatchNorm1d(2)
-        caught(lambda lib=lib, m=m: lib.jit.trace(m, lib.ones(2, 2)))
-        counts.append(int(m.num_batches_tracked))
-    assert counts[0] == counts[1]
+        caught(lambda: lib.jit.trace(m, lib.ones(2, 2)))
+        return int(m.num_batches_tracked)
+
+    agree(count)
 
 
 @pytest.mark.parametrize(
@@ -142,11 +138,11 @@ def test_module_is_checked_and_its_buffers_move_as_in_real_pytorch() -> None:
     ],
 )  # fmt: skip
 def test_comparison_speaks_as_real_pytorch(a: str, b: str, tolerances: dict[str, float]) -> None:
-    torch = oracle()
-    texts = []
-    for lib, compare in ((internals, assert_close), (torch, torch.testing.assert_close)):
+    def said(lib: Any) -> str:
         names = {n: getattr(lib, n) for n in ("ones", "tensor")}
+        compare = assert_close if lib is internals else lib.testing.assert_close
         options = tolerances if lib is internals else {**tolerances, "equal_nan": True}
-        error = caught(lambda c=compare, n=names, o=options: c(eval(a, dict(n)), eval(b, dict(n)), **o))[1]
-        texts.append(str(error).replace("internals.", "torch."))
-    assert texts[0] == texts[1]
+        error = caught(lambda: compare(eval(a, dict(names)), eval(b, dict(names)), **options))[1]
+        return str(error).replace("internals.", "torch.")
+
+    agree(said)

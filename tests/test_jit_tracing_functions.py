@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 import internals
-from tests.jit_traces import assert_traced_alike, normalised, trace
-from tests.support import oracle
+from tests.jit_traces import agree, assert_traced_alike, normalised, trace
 
 FUNCTIONS: dict[str, tuple[str, Any]] = {
     "number becomes a constant tensor": ("def f(x): return x + 1", (2, 3)),
@@ -102,32 +101,24 @@ INPUTS: dict[str, tuple[str, Any, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("name", INPUTS)
 def test_inputs_and_outputs(name: str) -> None:
-    torch = oracle()
     source, shapes, options = INPUTS[name]
-    ours, theirs = (trace(lib, source, shapes, **options) for lib in (internals, torch))
-    assert normalised(ours.graph) == normalised(theirs.graph)
+    agree(lambda lib: normalised(trace(lib, source, shapes, **options).graph))
 
 
 def test_same_tensor_twice_is_two_inputs() -> None:
-    torch = oracle()
-    texts = []
-    for lib in (internals, torch):
+    def traced(lib: Any) -> str:
         x = lib.ones(2)
-        traced = lib.jit.trace(lambda a, b: a + b, (x, x), check_trace=False)
-        texts.append(normalised(traced.graph))
-    assert texts[0] == texts[1]
-    assert "aten::add(%a, %b" in texts[0]
+        return normalised(lib.jit.trace(lambda a, b: a + b, (x, x), check_trace=False).graph)
+
+    assert "aten::add(%a, %b" in agree(traced)
 
 
 def test_keyword_inputs() -> None:
-    torch = oracle()
-    texts = []
-    for lib in (internals, torch):
+    def traced(lib: Any) -> str:
         inputs = {"y": lib.ones(2), "x": lib.ones(2)}
-        texts.append(
-            normalised(lib.jit.trace(lambda x, y: x - y, example_kwarg_inputs=inputs, check_trace=False).graph)
-        )
-    assert texts[0] == texts[1]
+        return normalised(lib.jit.trace(lambda x, y: x - y, example_kwarg_inputs=inputs, check_trace=False).graph)
+
+    agree(traced)
 
 
 OUT_OF_PLACE = {
@@ -139,18 +130,13 @@ OUT_OF_PLACE = {
 
 @pytest.mark.parametrize("name", OUT_OF_PLACE)
 def test_force_outplace(name: str) -> None:
-    torch = oracle()
     source, shapes = OUT_OF_PLACE[name]
-    ours, theirs = (trace(lib, source, shapes, _force_outplace=True) for lib in (internals, torch))
-    assert normalised(ours.graph) == normalised(theirs.graph)
+    agree(lambda lib: normalised(trace(lib, source, shapes, _force_outplace=True).graph))
 
 
 def test_places_are_the_users_lines() -> None:
-    torch = oracle()
     source = "def g(x):\n    return x * 2\n\ndef f(x):\n    y = g(x)\n    return y + 1\n"
-    ours, theirs = (str(trace(lib, source, (2,)).graph) for lib in (internals, torch))
-    assert ours == theirs
-    assert "<program>:2:0" in ours
+    assert "<program>:2:0" in agree(lambda lib: str(trace(lib, source, (2,)).graph))
 
 
 def test_stack_of_a_node() -> None:

@@ -10,8 +10,8 @@ import internals
 from internals import models, nn
 from internals.nn import functional as F
 from tests.golden_models import MODELS, ours_with_torch
-from tests.jit_traces import caught, graphs, normalised
-from tests.support import assert_same, oracle, to_numpy
+from tests.jit_traces import agree, caught, graphs, normalised, trace
+from tests.support import assert_same, to_numpy
 
 
 def same(ours: Any, wanted: Any, **tolerances: float) -> None:
@@ -136,14 +136,13 @@ def f(x):
 
 
 def test_function_of_autograd_is_recorded_as_in_real_pytorch() -> None:
-    from tests.jit_traces import trace
+    def described(lib: Any) -> Any:
+        graph = trace(lib, FUNCTIONS, (2,)).graph
+        bodies = [normalised(n.g("Subgraph")) for n in graph.nodes() if n.hasAttribute("Subgraph")]
+        return normalised(graph), bodies
 
-    torch = oracle()
-    ours, theirs = (trace(lib, FUNCTIONS, (2,)).graph for lib in (internals, torch))
-    assert normalised(ours) == normalised(theirs)
-    bodies = [[normalised(n.g("Subgraph")) for n in g.nodes() if n.hasAttribute("Subgraph")] for g in (ours, theirs)]
-    assert bodies[0] == bodies[1]
-    assert len(bodies[0]) == 2
+    _, bodies = agree(described)
+    assert len(bodies) == 2
 
 
 def test_training_through_a_traced_module() -> None:
@@ -211,7 +210,9 @@ def test_gpt_with_other_lengths() -> None:
 @pytest.mark.parametrize("name", ["resnet18", "mobilenet_v2_narrow"])
 def test_graphs_of_models_are_those_of_real_pytorch(name: str) -> None:
     """Every method of every submodule, to the number of every value."""
-    torch = oracle()
-    ours = internals.jit.trace(MODELS[name](models).eval(), internals.ones(1, 3, 32, 32), check_trace=False)
-    theirs = torch.jit.trace(MODELS[name](ours_with_torch()).eval(), torch.ones(1, 3, 32, 32), check_trace=False)
-    assert graphs(ours) == graphs(theirs)
+
+    def traced(lib: Any) -> Any:
+        model = MODELS[name](models if lib is internals else ours_with_torch()).eval()
+        return graphs(lib.jit.trace(model, lib.ones(1, 3, 32, 32), check_trace=False))
+
+    agree(traced)

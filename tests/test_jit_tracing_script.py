@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import linecache
 import textwrap
+from functools import cache
 from typing import Any
 
 import pytest
 
 import internals
 from internals import nn
-from tests.jit_traces import caught, normalised
-from tests.support import oracle
+from tests.jit_traces import agree, caught, normalised
 
 PROGRAM = """
     from typing import Dict, List, Optional
@@ -87,47 +87,46 @@ CALLS = {
 
 
 @pytest.fixture(scope="module")
-def names(tmp_path_factory: Any) -> Any:
-    """What the program defines, for us and for real PyTorch. It is a file: scripting reads the source."""
-    torch = oracle()
-    text = textwrap.dedent(PROGRAM)
-    made = []
-    for lib, name in ((internals, "ours"), (torch, "theirs")):
-        path = tmp_path_factory.mktemp(name) / "program.py"
+def names_of(tmp_path_factory: Any) -> Any:
+    """What the program defines with a library. It is a file: scripting reads the source."""
+
+    @cache
+    def names(lib: Any) -> dict[str, Any]:
+        text = textwrap.dedent(PROGRAM)
+        path = tmp_path_factory.mktemp(lib.__name__) / "program.py"
         path.write_text(text)
         linecache.checkcache(str(path))
-        namespace = {"torch": lib, "nn": lib.nn, "__name__": f"program_{name}"}
+        namespace = {"torch": lib, "nn": lib.nn, "__name__": f"program_{lib.__name__}"}
         exec(compile(text, str(path), "exec"), namespace)
-        made.append(namespace)
-    return made
+        return namespace
+
+    return names
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_calls_are_recorded_as_in_real_pytorch(name: str, names: Any) -> None:
-    outcomes = []
-    for namespace in names:
-        lib = namespace["torch"]
-        f = eval(CALLS[name], namespace)
+def test_calls_are_recorded_as_in_real_pytorch(name: str, names_of: Any) -> None:
+    def recorded(lib: Any) -> str:
+        f = eval(CALLS[name], names_of(lib))
         x = lib.ones(1, 2) if isinstance(f, lib.nn.Module) else lib.ones(2)
-        _, result = caught(lambda f=f, lib=lib, x=x: lib.jit.trace(f, x, check_trace=False))
+        _, result = caught(lambda: lib.jit.trace(f, x, check_trace=False))
         if isinstance(result, Exception):
-            outcomes.append(f"{type(result).__name__}: {normalised(str(result).split(' object')[0])}")
-        else:
-            outcomes.append(normalised(result.graph))
-    assert outcomes[0] == outcomes[1]
+            return f"{type(result).__name__}: {normalised(str(result).split(' object')[0])}"
+        return normalised(result.graph)
+
+    agree(recorded)
 
 
-def test_control_flow_of_a_script_stays_alive_in_the_trace(names: Any) -> None:
-    f = names[0]["branch"]
+def test_control_flow_of_a_script_stays_alive_in_the_trace(names_of: Any) -> None:
+    f, looped = names_of(internals)["branch"], names_of(internals)["loop"]
     traced = internals.jit.trace(lambda x: f(x) + 1, internals.ones(2))
     assert traced(internals.ones(2)).tolist() == [2.0, 2.0]
     assert traced(-internals.ones(2)).tolist() == [2.0, 2.0]
-    loop = internals.jit.trace(lambda x: names[0]["loop"](x) * 2, internals.ones(2))
+    loop = internals.jit.trace(lambda x: looped(x) * 2, internals.ones(2))
     assert loop(internals.ones(4)).tolist() == [14.0] * 4
 
 
-def test_script_if_tracing_is_an_ordinary_function_otherwise(names: Any) -> None:
-    loop = names[0]["loop"]
+def test_script_if_tracing_is_an_ordinary_function_otherwise(names_of: Any) -> None:
+    loop = names_of(internals)["loop"]
     assert loop(internals.ones(3)).tolist() == [4.0, 4.0, 4.0]
     assert loop.__name__ == "loop"
 

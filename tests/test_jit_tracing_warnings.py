@@ -11,8 +11,7 @@ import pytest
 
 import internals
 from internals import nn
-from tests.jit_traces import caught, load, tensors
-from tests.support import oracle
+from tests.jit_traces import agree, caught, load, tensors
 
 WARNED: dict[str, tuple[str, Any]] = {
     "bool": ("def f(x):\n if x.sum() > 0 and not (x.sum() < 0):\n  x = x * 2\n return x", (2, 2)),
@@ -38,26 +37,23 @@ WARNED: dict[str, tuple[str, Any]] = {
 @pytest.mark.parametrize("name", WARNED)
 def test_warnings_are_those_of_real_pytorch(name: str) -> None:
     """Each is given once in the trace and once in the checker's second trace."""
-    torch = oracle()
     source, shapes = WARNED[name]
-    given = []
-    for lib in (internals, torch):
+
+    def given(lib: Any) -> Any:
         f = load(source, lib)["f"]
-        given.append(caught(lambda f=f, lib=lib: lib.jit.trace(f, tensors(lib, shapes)))[0])
-    assert given[0] == given[1]
-    assert bool(given[0]) == (name not in ("index", "membership", "checks of the library are silent"))
+        return caught(lambda: lib.jit.trace(f, tensors(lib, shapes)))[0]
+
+    assert bool(agree(given)) == (name not in ("index", "membership", "checks of the library are silent"))
 
 
 def test_out_of_place_warns_of_shared_memory() -> None:
-    torch = oracle()
     source = "def f(x):\n x = x.clone()\n y = x[0]\n y.add_(1)\n x.fill_(3)\n return x.mul_(2)"
-    given = []
-    for lib in (internals, torch):
+
+    def given(lib: Any) -> Any:
         f = load(source, lib)["f"]
-        call = lambda f=f, lib=lib: lib.jit.trace(f, lib.ones(2, 2), check_trace=False, _force_outplace=True)  # noqa: E731
-        given.append(caught(call)[0])
-    assert given[0] == given[1]
-    assert len(given[0]) == 3
+        return caught(lambda: lib.jit.trace(f, lib.ones(2, 2), check_trace=False, _force_outplace=True))[0]
+
+    assert len(agree(given)) == 3
 
 
 REFUSED: dict[str, tuple[str, Any]] = {
@@ -80,14 +76,14 @@ REFUSED: dict[str, tuple[str, Any]] = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_refusals_are_those_of_real_pytorch(name: str) -> None:
-    torch = oracle()
     source, shapes = REFUSED[name]
-    errors = []
-    for lib in (internals, torch):
+
+    def error(lib: Any) -> tuple[str, str]:
         f = load(source, lib)["f"]
-        error = caught(lambda f=f, lib=lib: lib.jit.trace(f, tensors(lib, shapes), check_trace=False))[1]
-        errors.append((type(error).__name__, str(error).replace("internals.", "torch.")))
-    assert errors[0] == errors[1]
+        error = caught(lambda: lib.jit.trace(f, tensors(lib, shapes), check_trace=False))[1]
+        return type(error).__name__, str(error).replace("internals.", "torch.")
+
+    agree(error)
     assert not internals.jit.is_tracing()
 
 
@@ -103,13 +99,12 @@ INPUTS: dict[str, str] = {
 
 @pytest.mark.parametrize("name", INPUTS)
 def test_inputs_that_cannot_be_traced(name: str) -> None:
-    torch = oracle()
-    errors = []
-    for lib in (internals, torch):
+    def error(lib: Any) -> tuple[str, str]:
         inputs = eval(INPUTS[name], {"torch": lib})
-        error = caught(lambda lib=lib, inputs=inputs: lib.jit.trace(lambda x, y: x, inputs, check_trace=False))[1]
-        errors.append((type(error).__name__, str(error)))
-    assert errors[0] == errors[1]
+        error = caught(lambda: lib.jit.trace(lambda x, y: x, inputs, check_trace=False))[1]
+        return type(error).__name__, str(error)
+
+    agree(error)
 
 
 def test_warning_points_at_the_users_line() -> None:

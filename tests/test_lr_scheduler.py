@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 import internals as T
+from tests.answers import answer
 from tests.lr_schedules import EPOCHS, OPTIMIZERS, SCHEDULES, Decay, Schedule, rates, run, settings
-from tests.support import assert_same_outcome, oracle
+from tests.support import assert_same_outcome
 
 # Side by side with PyTorch
 
@@ -20,18 +21,23 @@ from tests.support import assert_same_outcome, oracle
 early = pytest.mark.filterwarnings("ignore:Detected call of `lr_scheduler.step")
 
 
+
+def agree(see: Callable[[Any], Any]) -> None:
+    """What is seen is equal in both libraries."""
+    assert see(T) == answer(see, family="optim")
+
+
 @early
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_every_epoch_agrees_to_the_last_bit(name: str) -> None:
-    torch = oracle()
-    assert run(T, SCHEDULES[name]) == run(torch, SCHEDULES[name])
+    agree(lambda t: run(t, SCHEDULES[name]))
 
 
 @early
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_learning_rates_in_tensors_agree(name: str) -> None:
-    torch = oracle()
-    for ours, theirs in zip(run(T, SCHEDULES[name], "Adam"), run(torch, SCHEDULES[name], "Adam")):
+    real = answer(lambda torch: run(torch, SCHEDULES[name], "Adam"), family="optim")
+    for ours, theirs in zip(run(T, SCHEDULES[name], "Adam"), real, strict=True):
         assert ours[1] == pytest.approx(theirs[1], rel=1e-5)
         for (lr, betas), (their_lr, their_betas) in zip(ours[0], theirs[0]):
             assert lr == pytest.approx(their_lr, rel=1e-5) and betas == pytest.approx(their_betas)
@@ -47,16 +53,15 @@ def plain(state: Any) -> Any:
 @early
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_state_dicts_have_the_same_entries(name: str) -> None:
-    torch = oracle()
-    states = []
-    for library in (T, torch):
+    def state(library: Any) -> Any:
         optimizer = OPTIMIZERS["SGD"](library)
         scheduler = SCHEDULES[name](library.optim.lr_scheduler, optimizer)
         for _ in range(7):
             optimizer.step()
             scheduler.step()
-        states.append(plain(scheduler.state_dict()))
-    assert states[0] == states[1]
+        return plain(scheduler.state_dict())
+
+    agree(state)
 
 
 @pytest.mark.parametrize(
@@ -64,29 +69,31 @@ def test_state_dicts_have_the_same_entries(name: str) -> None:
 )
 @pytest.mark.filterwarnings("ignore:The epoch parameter")
 def test_jumping_to_an_epoch_agrees(name: str) -> None:
-    torch = oracle()
-    seen = []
-    for library in (T, torch):
+    def seen(library: Any) -> list[Any]:
         optimizer = OPTIMIZERS["SGD"](library)
         scheduler = SCHEDULES[name](library.optim.lr_scheduler, optimizer)
         optimizer.step()
+        rows = []
         for epoch in (3, 17, 0, 8):
             scheduler.step(epoch)
-            seen.append((library.__name__, settings(optimizer)))
-    assert [s for n, s in seen if n == "internals"] == [s for n, s in seen if n == "torch"]
+            rows.append(settings(optimizer))
+        return rows
+
+    agree(seen)
 
 
 def test_restarts_take_fractions_of_an_epoch() -> None:
-    torch = oracle()
-    seen: list[Any] = [[], []]
-    for library, rows in zip((T, torch), seen):
+    def seen(library: Any) -> list[Any]:
+        rows = []
         for factor in (1, 2):
             optimizer = OPTIMIZERS["SGD"](library)
             scheduler = library.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, 3, factor)
             for i in range(60):
                 scheduler.step(i / 4)
                 rows.append((scheduler.last_epoch, settings(optimizer)))
-    assert seen[0] == seen[1]
+        return rows
+
+    agree(seen)
 
 
 METRICS = [
@@ -128,15 +135,16 @@ METRICS = [
     ],
 )
 def test_plateaus_agree(options: dict[str, Any]) -> None:
-    torch = oracle()
-    seen: list[Any] = [[], []]
-    for library, rows in zip((T, torch), seen):
+    def seen(library: Any) -> str:
+        rows = []
         optimizer = OPTIMIZERS["SGD"](library)
         scheduler = library.optim.lr_scheduler.ReduceLROnPlateau(optimizer, **options)
         for metric in METRICS:
             scheduler.step(library.tensor(metric))
             rows.append((settings(optimizer), scheduler.get_last_lr(), scheduler.state_dict()))
-    assert str(seen[0]) == str(seen[1])
+        return str(rows)
+
+    agree(seen)
 
 
 def chained_from_two(s: Any, o: Any, method: str) -> Any:
@@ -187,21 +195,18 @@ BAD: dict[str, Schedule] = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_bad_arguments_are_refused_in_the_same_words(name: str) -> None:
-    torch = oracle()
-    make = OPTIMIZERS["SGD"]
-    assert_same_outcome(
-        lambda: BAD[name](T.optim.lr_scheduler, make(T)), lambda: BAD[name](torch.optim.lr_scheduler, make(torch))
-    )
+    def make(t: Any) -> Any:
+        return BAD[name](t.optim.lr_scheduler, OPTIMIZERS["SGD"](t))
+
+    assert_same_outcome(lambda: make(T), make, family="optim")
 
 
 @pytest.mark.parametrize("kind", ["OneCycleLR", "CyclicLR"])
 def test_without_momentum_none_can_cycle(kind: str) -> None:
-    torch = oracle()
-
     def make(t: Any) -> Any:
         return getattr(t.optim.lr_scheduler, kind)(t.optim.Adagrad([t.ones(1)]), 0.1, 10)
 
-    assert_same_outcome(lambda: make(T), lambda: make(torch))
+    assert_same_outcome(lambda: make(T), make, family="optim")
 
 
 # What the schedules promise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from importlib import import_module
 from typing import Any
 
@@ -9,8 +10,9 @@ import numpy as np
 import pytest
 
 import internals as T
+from tests.answers import answer
 from tests.optim_support import parameters, set_gradients
-from tests.support import assert_same, assert_same_outcome, from_torch, oracle
+from tests.support import assert_same, assert_same_outcome, from_torch
 
 CONFIGURATIONS = [
     ("SGD", {}),
@@ -70,43 +72,44 @@ def tree_from_torch(tree: Any) -> Any:
     return [tree_from_torch(v) for v in tree] if isinstance(tree, list) else from_torch(tree)
 
 
+def steps(t: Any, optimizer: Any, params: list[Any], which: range) -> list[Any]:
+    """The parameters after each of the steps."""
+    places = []
+    for step in which:
+        set_gradients(t, params, step)
+        optimizer.step()
+        places.append([p.detach().clone() for p in params])
+    return places
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize(("name", "options"), CONFIGURATIONS)
 def test_twelve_steps_agree(name: str, options: dict[str, Any], dtype: str) -> None:
-    torch = oracle()
-    ours, theirs = parameters(T, dtype), parameters(torch, dtype)
-    a, b = getattr(T.optim, name)(ours, **options), getattr(torch.optim, name)(theirs, **options)
-    assert repr(a) == repr(b)
-    for step in range(12):
-        set_gradients(T, ours, step)
-        set_gradients(torch, theirs, step)
-        a.step()
-        b.step()
-        for p, q in zip(ours, theirs):
-            assert_same(p.detach(), q.detach())
-    assert_same_tree(a.state_dict(), b.state_dict())
+    def walk(t: Any) -> Any:
+        params = parameters(t, dtype)
+        optimizer = getattr(t.optim, name)(params, **options)
+        places = steps(t, optimizer, params, range(12))
+        return repr(optimizer), places, optimizer.state_dict()
+
+    assert_same_tree(walk(T), answer(walk, family="optim"))
 
 
 @pytest.mark.parametrize(("name", "options"), CONFIGURATIONS)
 def test_a_state_dict_of_pytorch_goes_on_here(name: str, options: dict[str, Any]) -> None:
-    torch = oracle()
-    theirs = parameters(torch, "float64")
-    b = getattr(torch.optim, name)(theirs, **options)
-    for step in range(3):
-        set_gradients(torch, theirs, step)
-        b.step()
-    ours = [from_torch(p).requires_grad_() for p in theirs]
-    a = getattr(T.optim, name)(ours)
-    a.load_state_dict(tree_from_torch(b.state_dict()))
-    saved, b = b.state_dict(), getattr(torch.optim, name)(theirs)
-    b.load_state_dict(saved)  # which makes NAdam's product as exact as the parameters
-    for step in range(3, 6):
-        set_gradients(T, ours, step)
-        set_gradients(torch, theirs, step)
-        a.step()
-        b.step()
-    for p, q in zip(ours, theirs):
-        assert_same(p.detach(), q.detach())
+    def walk(torch: Any) -> Any:
+        params = parameters(torch, "float64")
+        first = getattr(torch.optim, name)(params, **options)
+        half = steps(torch, first, params, range(3))[-1]
+        saved = copy.deepcopy(first.state_dict())
+        second = getattr(torch.optim, name)(params)
+        second.load_state_dict(first.state_dict())  # which makes NAdam's product as exact as the parameters
+        return half, saved, steps(torch, second, params, range(3, 6))
+
+    half, saved, theirs = answer(walk, family="optim")
+    params = [from_torch(p).requires_grad_() for p in half]
+    optimizer = getattr(T.optim, name)(params)
+    optimizer.load_state_dict(tree_from_torch(saved))
+    assert_same_tree(steps(T, optimizer, params, range(3, 6)), theirs)
 
 
 @pytest.mark.parametrize(
@@ -148,11 +151,10 @@ def test_a_state_dict_of_pytorch_goes_on_here(name: str, options: dict[str, Any]
     ],
 )
 def test_options_are_refused_in_the_same_words(name: str, options: dict[str, Any]) -> None:
-    torch = oracle()
-    assert_same_outcome(
-        lambda: getattr(T.optim, name)([T.ones(2)], **options),
-        lambda: getattr(torch.optim, name)([torch.ones(2)], **options),
-    )
+    def make(t: Any) -> Any:
+        return getattr(t.optim, name)([t.ones(2)], **options)
+
+    assert_same_outcome(lambda: make(T), make, family="optim")
 
 
 def mixed_groups(t: Any) -> Any:
@@ -192,8 +194,7 @@ BAD_PARAMETERS = [
 
 @pytest.mark.parametrize("case", BAD_PARAMETERS)
 def test_bad_parameters_are_refused_in_the_same_words(case: Any) -> None:
-    torch = oracle()
-    assert_same_outcome(lambda: case(T), lambda: case(torch))
+    assert_same_outcome(lambda: case(T), case, family="optim")
 
 
 @pytest.mark.parametrize(
@@ -205,21 +206,22 @@ def test_bad_parameters_are_refused_in_the_same_words(case: Any) -> None:
     ],
 )
 def test_groups_print_and_save_alike(make: Any) -> None:
-    torch = oracle()
-    assert repr(make(T)) == repr(make(torch))
-    assert_same_tree(make(T).state_dict(), make(torch).state_dict())
+    def shown(t: Any) -> Any:
+        return repr(make(t)), make(t).state_dict()
+
+    assert_same_tree(shown(T), answer(shown, family="optim"))
 
 
 def test_complex_parameters_agree() -> None:
-    torch = oracle()
+    values = np.random.default_rng(0).standard_normal((6, 3, 2)).view(np.complex128)[..., 0]
+
+    def walk(t: Any, name: str) -> Any:
+        p = t.tensor(values[0])
+        optimizer = getattr(t.optim, name)([p], lr=0.1)
+        for g in values[1:]:
+            p.grad = t.tensor(g)
+            optimizer.step()
+        return p
+
     for name in ("SGD", "Adam", "RMSprop", "Adagrad"):
-        values = np.random.default_rng(0).standard_normal((6, 3, 2)).view(np.complex128)[..., 0]
-        results = []
-        for t in (T, torch):
-            p = t.tensor(values[0])
-            optimizer = getattr(t.optim, name)([p], lr=0.1)
-            for g in values[1:]:
-                p.grad = t.tensor(g)
-                optimizer.step()
-            results.append(p)
-        assert_same(results[0], results[1])
+        assert_same(walk(T, name), answer(lambda torch, name=name: walk(torch, name), family="optim"))

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import internals
 from internals.core.hot import hot
-from tests.support import oracle
 from tests.user_code import HERE, Session, read, replay, same, show
 
 SESSIONS = [pytest.param(s, id=f"{path.stem}: {s.title}") for path in sorted(HERE.glob("*.txt")) for s in read(path)]
@@ -29,22 +30,16 @@ def test_there_are_many_sessions() -> None:
 
 
 @pytest.mark.parametrize("session", SESSIONS)
-def test_internals_answers_as_recorded(session: Session) -> None:
-    assert not differences(session, replay(session, internals))
+def test_answers_are_as_recorded(session: Session, T: Any) -> None:
+    before = T.is_warn_always_enabled()
+    T.set_warn_always(True)  # some warnings come once a process, and another test may have had them
+    try:
+        assert not differences(session, replay(session, T))
+    finally:
+        T.set_warn_always(before)
 
 
 @pytest.mark.parametrize("session", SESSIONS)
 def test_the_long_way_answers_the_same(session: Session) -> None:
     with hot.paused():
         assert not differences(session, replay(session, internals))
-
-
-@pytest.mark.parametrize("session", SESSIONS)
-def test_the_record_is_what_pytorch_answers(session: Session) -> None:
-    torch = oracle()
-    before = torch.is_warn_always_enabled()
-    torch.set_warn_always(True)  # some warnings come once a process, and another test may have had them
-    try:
-        assert not differences(session, replay(session, torch))
-    finally:
-        torch.set_warn_always(before)

@@ -10,6 +10,7 @@ import sys
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,12 @@ def program(*inputs: tuple[Any, ...], traced: bool = True, module: bool = False)
         return function
 
     return enter
+
+
+@cache
+def programs_of(torch: Any) -> dict[str, Program]:
+    """The programs of this library, for who does not change them."""
+    return load(torch)
 
 
 def load(torch: Any) -> dict[str, Program]:
