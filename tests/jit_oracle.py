@@ -2,7 +2,8 @@
 
     compare("aten::pop.t", ["int[]", "int"], [[1, 2], 0], "int")
 
-compares two outcomes: tuples ("value", results and containers afterwards), or ("error", what the message ends with). The graph names no overload: PyTorch finds it by the types, as ours does.
+compares two outcomes: tuples ("value", results and containers afterwards), or ("error", what the message ends with).
+The graph names no overload: PyTorch finds it by the types, as ours does.
 """
 
 from __future__ import annotations

@@ -8,11 +8,14 @@ import re
 import sys
 import types
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import internals
+from internals.serialization.container.zip_writer import ArchiveWriter
 from internals.serialization.script.script_writer import save_script
+from tests.answers import answer
 from tests.archives_101 import records as all_records
 from tests.jit_corpus import Program, load
 from tests.jit_corpus.running import copied, tensors_in
@@ -36,11 +39,14 @@ def code(data: bytes) -> str:
     return "".join(text.decode() for name, text in records(data).items() if name.startswith("code/"))
 
 
-def comparable(data: bytes, values: bool = False) -> dict[str, Any]:
-    """The records without the numbers of mangled names; of storages only the names unless `values`; constants of classes in order
-    of their names, since PyTorch's come out of a hash table."""
+def comparable(data: bytes | dict[str, bytes], values: bool = False) -> dict[str, Any]:
+    """The records of an archive, or these records, so that they can be compared.
+
+    Without the numbers of mangled names; of storages only the names unless `values`; constants of classes
+    in order of their names, since PyTorch's come out of a hash table.
+    """
     found: dict[str, Any] = {}
-    for name, content in records(data).items():
+    for name, content in (records(data) if isinstance(data, bytes) else data).items():
         name = re.sub(r"/?___torch_mangle_\d+", "", name)
         if name.startswith((".data/serialization_id", "traced_inputs/")) or not values and re.search(r"/\d+$", name):
             found[name] = len(content) if name.startswith("traced_inputs/") else b""
@@ -60,12 +66,54 @@ def _constants_sorted(lines: list[str]) -> list[str]:
     return [line for are_constants, run in runs for line in (sorted(run) if are_constants else run)]
 
 
-def assert_alike(ours: bytes, theirs: bytes, values: bool = False) -> None:
-    """The same records in the same order, pickles and code byte for byte."""
-    a, b = comparable(ours, values), comparable(theirs, values)
-    assert list(a) == list(b)
-    for name in a:
-        assert a[name] == b[name], name
+def assert_alike(ours: bytes, theirs: dict[str, Any], values: bool = False) -> None:
+    """The same records in the same order as those of `comparable(theirs)`, pickles and code byte for byte."""
+    found = comparable(ours, values)
+    assert list(found) == list(theirs)
+    for name in found:
+        assert found[name] == theirs[name], name
+
+
+def archive_of(parts: dict[str, bytes]) -> bytes:
+    """An archive of these records, in their order."""
+    file = io.BytesIO()
+    with ArchiveWriter(file) as writer:
+        for name, content in parts.items():
+            writer.write(name, content)
+    return file.getvalue()
+
+
+def saved_by_pytorch(ask: Callable[[Any], tuple[bytes | None, Any]]) -> tuple[Any, Any]:
+    """An archive that real PyTorch saved, or None, and what else it says.
+
+    The tables of source ranges, which name files of a machine, are read here and then left out. Which
+    numbers the names of classes have depends on what was compiled before.
+    """
+
+    def keep(torch: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            data, said = ask(torch)
+        if data is None:
+            return None, said
+        internals.jit.load(io.BytesIO(data))
+        return records(data), said
+
+    def essence(kept: Any) -> Any:
+        parts, said = kept
+        return None if parts is None else comparable(parts, values=True), unmangled(said)
+
+    parts, said = answer(keep, family="archives", essence=essence)
+    return None if parts is None else archive_of(parts), said
+
+
+def unmangled(said: Any) -> Any:
+    """Texts without the numbers of mangled names."""
+    if isinstance(said, str):
+        return re.sub(r"\.?_*torch_mangle_\d+", "", said)
+    if isinstance(said, (list, tuple)):
+        return type(said)(map(unmangled, said))
+    return {unmangled(k): unmangled(v) for k, v in said.items()} if isinstance(said, dict) else said
 
 
 # The corpus

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import runpy
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from internals.autograd.gradcheck import gradcheck, gradgradcheck
 from internals.nn import functional as F
 from tests.gradients_beside import check_gradients
 from tests.gradients_beside import expression as with_gradients
+from tests.serialization_archives import saved_by_pytorch
 from tests.side_by_side import cases, check, expression
 
 pytestmark = pytest.mark.sampled(1 / 4)
@@ -150,10 +152,10 @@ nn.RNN(2, 3, nonlinearity="relu", bias=False)
 @pytest.mark.parametrize("how", ["script", "trace"])
 @pytest.mark.parametrize("text", LAYERS)
 def test_an_archive_with_the_layer(text: str, how: str) -> None:
-    torch = pytest.importorskip("torch")
-    torch.manual_seed(1)
-    layer = eval(text, {"nn": torch.nn}).eval()
-    compare_archives(torch, layer, torch.randn(*map(int, text.partition("#")[2].split())), how)
+    def layer(torch: Any) -> Any:
+        return eval(text, {"nn": torch.nn}).eval()
+
+    compare_archives(layer, tuple(map(int, text.partition("#")[2].split())), how)
 
 
 LOSSES = cases("""
@@ -175,40 +177,45 @@ F.embedding_bag(torch.tensor([0, 1, 4, 2]), x, torch.tensor([0, 3]), mode="sum",
 @pytest.mark.parametrize("text", LOSSES)
 def test_an_archive_with_the_loss(text: str, how: str, tmp_path: Path) -> None:
     """PyTorch compiles from a file."""
-    torch = pytest.importorskip("torch")
     lines = "import torch", "from torch.nn import functional as F", "", "def loss(x):", f"    return {text}", ""
     file = tmp_path / "loss_of_a_test.py"
     file.write_text("\n".join(lines), encoding="utf-8")
-    loss = runpy.run_path(str(file))["loss"]
-    compare_archives(torch, loss, torch.from_numpy(np.random.default_rng(1).standard_normal((5, 4), "float32")), how)
+    compare_archives(lambda torch: runpy.run_path(str(file))["loss"], (5, 4), how)
 
 
 @pytest.mark.parametrize("how", ["script", "trace"])
 @pytest.mark.parametrize("text", RECURRENT)
 def test_an_archive_with_a_recurrent_layer(text: str, how: str) -> None:
-    torch = pytest.importorskip("torch")
 
-    class First(torch.nn.Module):  # type: ignore[name-defined]
-        def __init__(self) -> None:
-            super().__init__()
-            self.inner = eval(text, {"nn": torch.nn})
+    def first(torch: Any) -> Any:
+        class First(torch.nn.Module):  # type: ignore[name-defined, misc]
+            def __init__(self) -> None:
+                super().__init__()
+                self.inner = eval(text, {"nn": torch.nn})
 
-        def forward(self, x):  # type: ignore[no-untyped-def]
-            return self.inner(x)[0]
+            def forward(self, x):  # type: ignore[no-untyped-def]
+                return self.inner(x)[0]
 
-    torch.manual_seed(1)
-    compare_archives(torch, First().eval(), torch.randn(5, 3, 2), how)
+        return First().eval()
+
+    compare_archives(first, (5, 3, 2), how)
 
 
-def compare_archives(torch: Any, layer: Any, x: Any, how: str) -> None:
-    buffer = io.BytesIO()
-    with torch.no_grad():
-        expected = layer(x)
-        made = torch.jit.script(layer) if how == "script" else torch.jit.trace(layer, x, check_trace=False)
-    torch.jit.save(made, buffer)
-    buffer.seek(0)
+def compare_archives(make: Callable[[Any], Any], shape: tuple[int, ...], how: str) -> None:
+    x = np.random.default_rng(1).standard_normal(shape, "float32")
+
+    def ask(torch: Any) -> tuple[bytes, Any]:
+        torch.manual_seed(1)
+        layer, given, buffer = make(torch), torch.from_numpy(x), io.BytesIO()
+        with torch.no_grad():
+            expected = layer(given)
+            made = torch.jit.script(layer) if how == "script" else torch.jit.trace(layer, given, check_trace=False)
+        torch.jit.save(made, buffer)
+        return buffer.getvalue(), expected
+
+    data, expected = saved_by_pytorch(ask)
     with internals.no_grad():
-        found = jit.load(buffer)(internals.from_numpy(x.numpy().copy()))
+        found = jit.load(io.BytesIO(data))(internals.from_numpy(x))
     np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-4, atol=1e-5)
 
 

@@ -12,13 +12,14 @@ import internals
 from internals import jit
 from internals.jit.passes.dce import dce
 from internals.jit.runtime.graph_executor import GraphExecutor
-from tests.jit_corpus import Program, load
+from tests.answers import Plain, answer
+from tests.jit_corpus import Program, programs_of
 from tests.jit_corpus.running import assert_same, callable_of, outcome
+from tests.jit_sources import place_free
 
 pytestmark = pytest.mark.sampled(1 / 2)
 
-torch = pytest.importorskip("torch", reason="compares with real PyTorch")
-OURS, THEIRS = load(internals), load(torch)
+OURS = programs_of(internals)
 NAMES = [p.name for p in OURS.values() if not p.module]
 # Calls of Python and of other functions, and what hangs on the caller: no text of a graph can say these.
 NOT_AS_TEXT = {"no_gradient_inside", "global_constants"}
@@ -32,10 +33,21 @@ def functions(names: list[str]) -> list[str]:
     return [n for n in names if n not in NOT_AS_TEXT]
 
 
-def run_in_pytorch(text: str, program: Program, which: int) -> Any:
-    graph = torch._C.parse_ir(text, parse_tensor_constants=True)
-    function = torch._C._create_function_from_graph(program.name, graph)
-    return outcome(torch, function, program.arguments(torch, which), [])
+def run_in_pytorch(text: str, name: str, which: int) -> Plain:
+    def ask(torch: Any) -> Any:
+        program, graph = programs_of(torch)[name], torch._C.parse_ir(text, parse_tensor_constants=True)
+        function = torch._C._create_function_from_graph(name, graph)
+        return outcome(torch, function, program.arguments(torch, which), [])
+
+    return answer(ask, about=text, family="programs")
+
+
+def run_python_in_pytorch(name: str, which: int) -> Plain:
+    def ask(torch: Any) -> Any:
+        program = programs_of(torch)[name]
+        return outcome(torch, program.function, program.arguments(torch, which), [])
+
+    return answer(ask, family="programs")
 
 
 def run_here(text: str, program: Program, which: int) -> Any:
@@ -46,21 +58,24 @@ def run_here(text: str, program: Program, which: int) -> Any:
 
 @pytest.mark.parametrize("name", functions(NAMES))
 def test_pytorch_runs_our_scripts(name: str) -> None:
-    ours, theirs = OURS[name], THEIRS[name]
+    ours = OURS[name]
     graph = jit.script(ours.function).inlined_graph
     dce(graph)  # the names of the functions that were inlined
-    text = str(graph)
+    text = place_free(str(graph))
     if re.search(r"^ +=", text, re.MULTILINE):
         pytest.skip("PyTorch prints nodes without outputs, and does not read them")
     for which in range(len(ours.inputs)):
-        expected = outcome(torch, theirs.function, theirs.arguments(torch, which), [])
-        assert_same(run_in_pytorch(text, theirs, which), expected)
+        assert_same(run_in_pytorch(text, name, which), run_python_in_pytorch(name, which))
 
 
 @pytest.mark.parametrize("name", [n for n in functions(NAMES) if n not in NOT_ALL_OPERATORS])
 def test_we_run_pytorchs_scripts(name: str) -> None:
-    ours, theirs = OURS[name], THEIRS[name]
-    text = str(torch.jit.script(theirs.function).inlined_graph)
+    ours = OURS[name]
+
+    def scripted(torch: Any) -> str:
+        return place_free(str(torch.jit.script(programs_of(torch)[name].function).inlined_graph))
+
+    text = answer(scripted, family="programs")
     for which in range(len(ours.inputs)):
         expected = outcome(internals, ours.function, ours.arguments(internals, which), [])
         assert_same(run_here(text, ours, which), expected)
@@ -73,15 +88,20 @@ def only_tensors(program: Program) -> bool:
 
 @pytest.mark.parametrize("name", [n for n in functions(NAMES) if only_tensors(OURS[n])])
 def test_traces_go_both_ways(name: str) -> None:
-    ours, theirs = OURS[name], THEIRS[name]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        here = jit.trace(ours.function, ours.arguments(internals), check_trace=False, strict=False)
-        there = torch.jit.trace(theirs.function, theirs.arguments(torch), check_trace=False, strict=False)
+    ours = OURS[name]
+
+    def traced(T: Any) -> str:
+        program = programs_of(T)[name]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            trace = T.jit.trace(program.function, program.arguments(T), check_trace=False, strict=False)
+        return place_free(str(trace.graph))
+
+    here, there = traced(internals), answer(traced, family="programs")
     expected = outcome(internals, ours.function, ours.arguments(internals), [])
-    if "value={-" not in str(here.graph):  # PyTorch's parser loses the sign of a constant tensor
-        assert_same(run_in_pytorch(str(here.graph), theirs, 0), expected)
-    assert_same(run_here(str(there.graph), ours, 0), expected)
+    if "value={-" not in here:  # PyTorch's parser loses the sign of a constant tensor
+        assert_same(run_in_pytorch(here, name, 0), expected)
+    assert_same(run_here(there, ours, 0), expected)
 
 
 def test_there_are_enough() -> None:
@@ -91,12 +111,13 @@ def test_there_are_enough() -> None:
 @pytest.mark.parametrize("name", [p.name for p in OURS.values() if p.module])
 def test_modules_have_the_same_methods(name: str) -> None:
     """A module's graph cannot be read as text; what it computes can be compared."""
-    here, my_parameters = callable_of(internals, OURS[name])
-    there, their_parameters = callable_of(torch, THEIRS[name])
-    scripted, script_there = jit.script(here), torch.jit.script(there)
-    ours = outcome(internals, scripted, OURS[name].arguments(internals), my_parameters)
-    theirs = outcome(torch, script_there, THEIRS[name].arguments(torch), their_parameters)
-    assert_same(ours, theirs)
-    assert [k for k, _ in scripted.named_parameters()] == [k for k, _ in script_there.named_parameters()]
-    assert list(scripted.state_dict()) == list(script_there.state_dict())
+
+    def described(T: Any) -> Any:
+        program = programs_of(T)[name]
+        module, parameters = callable_of(T, program)
+        scripted = T.jit.script(module)
+        names = [k for k, _ in scripted.named_parameters()]
+        return outcome(T, scripted, program.arguments(T), parameters), names, list(scripted.state_dict())
+
+    assert_same(described(internals), answer(described, family="programs"))
 

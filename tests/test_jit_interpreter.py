@@ -20,9 +20,10 @@ from internals.jit.runtime.compile import compile_graph
 from internals.jit.runtime.errors import Error
 from internals.jit.runtime.interpreter import Interpreter, record
 from internals.jit.runtime.program import run_code
+from tests.answers import answer
 from tests.jit_graph_programs import assert_same_observation, observe, program
 from tests.jit_pass_support import seeds
-from tests.support import oracle
+from tests.jit_sources import place_free
 
 LOOP = """graph(%x : Tensor, %n : int):
   %one : int = prim::Constant[value=1]()
@@ -98,18 +99,21 @@ SOURCES = {
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_the_instructions_are_those_of_pytorch(name: str, tmp_path: Any) -> None:
-    torch = oracle()
     path = tmp_path / "m.py"
     source = SOURCES[name].replace("\n", "\n    ").rstrip()
     head, _, body = (
         source.rpartition("def forward") if name == "optional" else ("", "", source.removeprefix("def forward"))
     )
     path.write_text(f"import torch\n{head.strip()}\nclass M(torch.nn.Module):\n    def forward{body}\n")
-    namespace: dict[str, Any] = {"__name__": "m"}
-    exec(compile(path.read_text(), str(path), "exec"), namespace)
-    module = torch.jit.script(namespace["M"]())
-    theirs = mobile_instructions(module)
-    text = str(module.forward.graph.str(False)).replace("%self : __torch__.M", "%self : Tensor")
+
+    def ask(torch: Any) -> tuple[list[Any], str]:
+        namespace: dict[str, Any] = {"__name__": "m"}
+        exec(compile(path.read_text(), str(path), "exec"), namespace)
+        module = torch.jit.script(namespace["M"]())
+        return mobile_instructions(module), place_free(str(module.forward.graph.str(False)))
+
+    theirs, text = answer(ask, about=source, family="jit")
+    text = text.replace("%self : __torch__.M", "%self : Tensor")
     ours = [(i.op, i.X, i.N) for i in code_of(text).instructions]
     assert [o[: 1 + len(OPCODES[o[0]][0])] for o in ours] == [t[: 1 + len(OPCODES[t[0]][0])] for t in theirs]
 
@@ -287,18 +291,22 @@ def test_stepping_by_hand_and_running_the_rest() -> None:
 
 
 def test_an_error_says_where() -> None:
-    torch = oracle()
     nodes = "  %1 : int = prim::Constant[value=1]()\n  %2 : Tensor = aten::add(%x, %y, %1)\n"
     text = f"graph(%x : Tensor, %y : Tensor):\n{nodes}  return (%2)\n"
-    real = torch._C._create_function_from_graph("f", torch._C.parse_ir(text))
-    with pytest.raises(RuntimeError) as theirs:
-        real(torch.ones(2), torch.ones(3))
+
+    def refused(torch: Any) -> str:
+        real = torch._C._create_function_from_graph("f", torch._C.parse_ir(text))
+        with pytest.raises(RuntimeError) as error:
+            real(torch.ones(2), torch.ones(3))
+        return str(error.value)
+
+    theirs = answer(refused, family="jit").splitlines()
     for run in (run_code, lambda c, a: Interpreter(c, *a).run()):
         with pytest.raises(RuntimeError) as ours:
             run(code_of(text), (internals.ones(2), internals.ones(3)))
         assert type(ours.value) is RuntimeError
-        assert str(ours.value).splitlines()[:2] == str(theirs.value).splitlines()[:2]
-        assert str(ours.value).splitlines()[-1] == str(theirs.value).splitlines()[-1]
+        lines = str(ours.value).splitlines()
+        assert [*lines[:2], lines[-1]] == [*theirs[:2], theirs[-1]]
         assert isinstance(ours.value.__cause__, RuntimeError)
 
 

@@ -16,8 +16,9 @@ import pytest
 import internals
 from internals import models
 from internals.nn import functional as F
+from tests.answers import answer, oracle
 from tests.golden_models import FOLDER, MODELS, OURS_ALONE, describe, original, ours_with_torch
-from tests.support import assert_same, from_torch, oracle, to_numpy, to_torch
+from tests.support import assert_same, from_torch, to_torch
 
 HEAVY = {"vit_b_16"}
 EACH = [pytest.param(name, marks=[pytest.mark.slow] if name in HEAVY else []) for name in MODELS]
@@ -44,37 +45,48 @@ def test_number_of_parameters(name: str, count: int) -> None:
 
 @pytest.mark.parametrize("name", [n for n in MODELS if n not in HEAVY | {"resnet34", "resnet50"}])
 def test_the_same_seed_gives_the_same_weights(name: str) -> None:
-    torch = oracle()
-    torch.manual_seed(7)
-    internals.manual_seed(7)
-    theirs, ours = reference(name).state_dict(), MODELS[name](models).state_dict()
+
+    def samples(T: Any) -> dict[str, Any]:
+        T.manual_seed(7)
+        model = MODELS[name](models) if T is internals else reference(name)
+        return {key: sample(value) for key, value in model.state_dict().items()}
+
+    ours, theirs = samples(internals), answer(samples, family="models")
+    assert list(ours) == list(theirs)
     for key, value in ours.items():
-        assert_same(value, theirs[key], rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(value, theirs[key].numpy(), rtol=1e-5, atol=1e-6, strict=True)
 
 
 @pytest.mark.parametrize("name", [n for n in MODELS if n not in HEAVY])
 def test_outputs_and_gradients_with_the_same_weights(name: str) -> None:
-    oracle()
-    theirs, ours = reference(name), MODELS[name](models)
+    ours = MODELS[name](models)
     stir(ours)
-    theirs.load_state_dict({key: to_torch(value) for key, value in ours.state_dict().items()})
     without_chance(ours)
-    without_chance(theirs)
     x = inputs(name, batch=2)
 
-    got, expected = scores(ours.eval(), x), scores(theirs.eval(), to_torch(x))
-    assert_close(got, expected, 1e-4)
+    def run(model: Any, x: Any) -> Any:
+        given = sample(scores(model.eval(), x), 500)
+        # In double: small batch norms multiply rounding errors until single precision agrees on one digit only.
+        model.double().train()
+        x = x.double() if x.is_floating_point() else x
+        scores(model, x).square().mean().backward()
+        gradients = {key: sample(p.grad) for key, p in model.named_parameters()}
+        return given, gradients, {key: sample(buffer) for key, buffer in model.named_buffers()}
 
-    # In double: small batch norms multiply rounding errors until single precision agrees on one digit only.
-    ours.double().train(), theirs.double().train()
-    x = x.double() if x.is_floating_point() else x
-    scores(ours, x).square().mean().backward()
-    scores(theirs, to_torch(x)).square().mean().backward()
-    wanted, running = dict(theirs.named_parameters()), dict(theirs.named_buffers())
-    for key, parameter in ours.named_parameters():
-        assert_close(parameter.grad, wanted[key].grad, 1e-7, key)
-    for key, buffer in ours.named_buffers():
-        assert_same(buffer, running[key], rtol=1e-7, atol=1e-9)
+    def ask(torch: Any) -> Any:
+        theirs = reference(name)
+        theirs.load_state_dict({key: to_torch(value) for key, value in ours.state_dict().items()})
+        without_chance(theirs)
+        return run(theirs, to_torch(x))
+
+    expected, wanted, running = answer(ask, family="models")
+    got, gradients, buffers = run(ours, x)
+    assert_close(got, expected, 1e-4)
+    assert list(gradients) == list(wanted) and list(buffers) == list(running)
+    for key, gradient in gradients.items():
+        assert_close(gradient, wanted[key], 1e-7, key)
+    for key, buffer in buffers.items():
+        np.testing.assert_allclose(buffer, running[key].numpy(), rtol=1e-7, atol=1e-9, strict=True)
 
 
 @pytest.mark.parametrize("name", ["resnet18", "mobilenet_v2_narrow", "vit_small", "gpt"])
@@ -130,9 +142,8 @@ def test_errors(call: Callable[[Any], Any], error: type[Exception], message: str
 
 @pytest.mark.parametrize(("call", "error", "message"), BAD)
 def test_torchvision_raises_the_same(call: Callable[[Any], Any], error: type[Exception], message: str) -> None:
-    oracle()
     with pytest.raises(error, match=message):
-        call(torchvision_models())
+        answer(lambda torch: call(torchvision_models()), family="models")
 
 
 def test_pictures_of_the_wrong_size() -> None:
@@ -202,6 +213,15 @@ def inputs(name: str, batch: int) -> Any:
     return internals.randn(batch, 3, side, side)
 
 
+def sample(t: Any, most: int = 10) -> Any:
+    """Some of the tensor's numbers, from all over it, as an array; then the largest and the root mean square of all."""
+    numbers = t.detach().numpy().reshape(-1)
+    some = numbers[:: max(1, -(-numbers.size // most))]
+    if numbers.dtype.kind != "f":
+        return some
+    return np.append(some, [np.abs(numbers).max(), np.sqrt(np.square(numbers, dtype=np.float64).mean())]).astype(numbers.dtype)
+
+
 def scores(model: Any, x: Any) -> Any:
     """What a model says of its input; the GPT is asked about every position."""
     return model(x, x)[0] if type(model).__name__ == "GPT" else model(x)
@@ -209,6 +229,7 @@ def scores(model: Any, x: Any) -> Any:
 
 def assert_close(ours: Any, theirs: Any, of_the_largest: float, name: str = "") -> None:
     """The same numbers, up to a small share of the largest: by so much sums in another order differ."""
-    expected = theirs.detach().numpy()
-    difference = np.abs(to_numpy(ours.detach()) - expected).max()
+    expected = theirs.numpy()
+    assert (ours.dtype, ours.shape) == (expected.dtype, expected.shape), name
+    difference = np.abs(ours - expected).max()
     assert difference <= of_the_largest * max(np.abs(expected).max(), 1e-6), f"{name}: {difference}"

@@ -15,7 +15,7 @@ import internals
 from internals import nn
 from internals.profiler import profile, record_function
 from internals.profiler.formatting import format_memory, format_share, format_time
-from tests.support import oracle
+from tests.answers import answer
 
 
 def program(lib: Any) -> None:
@@ -42,26 +42,26 @@ OPTIONS = [
 
 @pytest.mark.parametrize("options", OPTIONS)
 def test_the_columns_are_pytorchs(options: dict[str, bool]) -> None:
-    torch = oracle()
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], **options) as theirs:
-        program(torch)
-    ours, shapes = taken(**options), options.get("record_shapes", False)
-    for sort_by in (None, "cpu_time_total", "count"):
-        tables = [
-            p.key_averages(group_by_input_shape=shapes).table(sort_by=sort_by, row_limit=5) for p in (ours, theirs)
-        ]
-        assert headings(tables[0]) == headings(tables[1])
-        first, second = (t.splitlines() for t in tables)
-        assert len(first) == len(second)
-        assert shapes or [len(line) for line in first[:2]] == [
-            len(line) for line in second[:2]
-        ]  # shapes as long as they are
-        assert first[-1].partition(":")[0] == second[-1].partition(":")[0]
+    shapes = options.get("record_shapes", False)
+
+    def layout(prof: Any, sort_by: str | None) -> Any:
+        table = prof.key_averages(group_by_input_shape=shapes).table(sort_by=sort_by, row_limit=5)
+        lines = table.splitlines()
+        widths = [len(line) for line in lines[:2]] if not shapes else None  # shapes are as long as they are
+        return headings(table), len(lines), widths, lines[-1].partition(":")[0]
+
+    def layouts(prof: Any) -> list[Any]:
+        return [layout(prof, sort_by) for sort_by in (None, "cpu_time_total", "count")]
+
+    def ask(torch: Any) -> list[Any]:
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], **options) as prof:
+            program(torch)
+        return layouts(prof)
+
+    assert layouts(taken(**options)) == answer(ask, family="programs")
 
 
 def test_calls_shapes_and_flops_are_pytorchs() -> None:
-    torch = oracle()
-
     def calls(lib: Any, profiler: Any) -> dict[str, Any]:
         x, y, image, weight = lib.ones(3, 4), lib.ones(4, 5), lib.ones(2, 3, 8, 8), lib.ones(4, 3, 3, 3)
         with profiler.profile(record_shapes=True, with_flops=True) as prof:
@@ -74,40 +74,47 @@ def test_calls_shapes_and_flops_are_pytorchs() -> None:
         wanted = ("aten::mm", "aten::mul", "aten::add", "aten::bmm", "aten::addmm", "aten::conv2d", "aten::matmul")
         return {e.key: (e.count, e.flops, e.input_shapes) for e in prof.key_averages(True) if e.key in wanted}
 
-    ours, theirs = calls(internals, internals.profiler), calls(torch, torch.profiler)
-    assert ours == theirs and len(ours) == 7
+    ours = calls(internals, internals.profiler)
+    assert ours == answer(lambda torch: calls(torch, torch.profiler), family="programs") and len(ours) == 7
 
 
 def test_errors_are_pytorchs() -> None:
-    torch = oracle()
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as theirs:
-        torch.ones(1)
+    def errors(prof: Any) -> list[tuple[str, str]]:
+        found = []
+        for call in (
+            lambda p: p.key_averages().table(sort_by="no_such_column"),
+            lambda p: p.export_stacks("never", "self_cpu_time_total"),
+            lambda p: type(p)(activities=[]),
+            lambda p: type(p)().events(),
+            lambda p: type(p)().stop(),
+        ):
+            with pytest.raises((AssertionError, AttributeError)) as caught:
+                call(prof)
+            found.append((type(caught.value).__name__, str(caught.value)))
+        return found
+
+    def ask(torch: Any) -> list[tuple[str, str]]:
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as theirs:
+            torch.ones(1)
+        return errors(theirs)
+
     with profile() as ours:
         internals.ones(1)
-    for call in (
-        lambda p: p.key_averages().table(sort_by="no_such_column"),
-        lambda p: p.export_stacks("never", "self_cpu_time_total"),
-        lambda p: type(p)(activities=[]),
-        lambda p: type(p)().events(),
-        lambda p: type(p)().stop(),
-    ):
-        errors = []
-        for p in (ours, theirs):
-            with pytest.raises((AssertionError, AttributeError)) as caught:
-                call(p)
-            errors.append((type(caught.value), str(caught.value)))
-        assert errors[0] == errors[1]
+    assert errors(ours) == answer(ask, family="programs")
 
 
 def test_formats_are_pytorchs() -> None:
-    oracle()
-    from torch.autograd import profiler_util as theirs
+    numbers = (0, 1, 64, 999, 1000, 1024, 123456, 1 << 20, 10**7, 3 << 30)
 
-    for number in (0, 1, 64, 999, 1000, 1024, 123456, 1 << 20, 10**7, 3 << 30):
-        assert format_time(number) == theirs._format_time(number)
-        assert format_memory(-number) == theirs._format_memory(-number)
-    assert format_share(1, 3) == theirs._format_time_share(1, 3)
-    assert format_share(0, 0) == theirs._format_time_share(0, 0) == "NaN"
+    def formatted(time: Any, memory: Any, share: Any) -> list[str]:
+        return [share(1, 3), share(0, 0), *map(time, numbers), *(memory(-n) for n in numbers)]
+
+    def ask(torch: Any) -> list[str]:
+        util = torch.autograd.profiler_util
+        return formatted(util._format_time, util._format_memory, util._format_time_share)
+
+    ours = formatted(format_time, format_memory, format_share)
+    assert ours == answer(ask, family="programs") and ours[1] == "NaN"
 
 
 def test_a_table_without_times_is_the_same_every_time() -> None:

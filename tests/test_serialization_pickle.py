@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 import internals
 from internals.serialization.pickles.pickler import Pickler
 from internals.serialization.pickles.storages import StorageTable
+from tests.answers import answer, oracle
 from tests.archives.saved_objects import OBJECTS
 from tests.pickle_support import assert_alike, described, pickle_of, saved
-from tests.support import DTYPES, examples, oracle
+from tests.support import DTYPES, examples
 
 MODELS = ("resnet18", "mobilenet_v2", "vit_b_16")
 
@@ -126,12 +127,17 @@ def test_any_object_through_real_pytorch(obj: Any) -> None:
 
 def test_no_bytes() -> None:
     """PyTorch writes `bytes()`, which it then refuses to read."""
-    torch = oracle()
-    assert internals.load(saved([b""])) == torch.load(saved([b""])) == [b""]
-    theirs = io.BytesIO()
-    torch.save([b""], theirs)
-    theirs.seek(0)
-    assert internals.load(theirs) == [b""]
+    ours = saved([b""])
+    assert internals.load(ours) == [b""]
+    ours.seek(0)
+    assert answer(lambda torch: torch.load(ours), about=ours.getvalue(), family="archives") == [b""]
+
+    def written(torch: Any) -> bytes:
+        theirs = io.BytesIO()
+        torch.save([b""], theirs)
+        return theirs.getvalue()
+
+    assert internals.load(io.BytesIO(answer(written, family="archives"))) == [b""]
 
 
 class ToTorch:
@@ -193,7 +199,6 @@ def test_state_dicts_of_models_with_real_pytorch(name: str) -> None:
 
 @pytest.mark.parametrize("kind", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad"])
 def test_optimizers_of_both_go_on_with_each_others_state(kind: str) -> None:
-    torch = oracle()
     options: dict[str, Any] = {"momentum": 0.9} if kind == "SGD" else {}
 
     def start(T: Any) -> Any:
@@ -205,30 +210,47 @@ def test_optimizers_of_both_go_on_with_each_others_state(kind: str) -> None:
         (p * p).sum().backward()
         optimizer.step()
 
-    for source, target in ((internals, torch), (torch, internals)):
-        p, optimizer = start(source)
+    def first_half(T: Any) -> tuple[bytes, list[float]]:
+        """A checkpoint after one step, and where a second one leads."""
+        p, optimizer = start(T)
         step(p, optimizer)
         file = io.BytesIO()
-        source.save({"p": p, "optimizer": optimizer.state_dict()}, file)
-        file.seek(0)
-        checkpoint = target.load(file)
-        q = checkpoint["p"]
-        other = getattr(target.optim, kind)([q], lr=0.5)
-        other.load_state_dict(checkpoint["optimizer"])
+        T.save({"p": p, "optimizer": optimizer.state_dict()}, file)
         step(p, optimizer)
+        return file.getvalue(), p.tolist()
+
+    def second_half(T: Any, file: bytes) -> list[float]:
+        checkpoint = T.load(io.BytesIO(file))
+        q = checkpoint["p"]
+        other = getattr(T.optim, kind)([q], lr=0.5)
+        other.load_state_dict(checkpoint["optimizer"])
         step(q, other)
-        assert q.tolist() == pytest.approx(p.tolist(), rel=1e-6)
+        return q.tolist()
+
+    file, end = first_half(internals)
+    there = answer(lambda torch: second_half(torch, file), about=pickle_of(file), family="archives")
+    assert there == pytest.approx(end, rel=1e-6)
+    file, end = answer(first_half, family="archives")
+    assert second_half(internals, file) == pytest.approx(end, rel=1e-6)
 
 
 @pytest.mark.parametrize("kind", OBJECTS)
 def test_real_pytorch_reads_ours(kind: str) -> None:
-    torch = oracle()
-    assert_alike(torch.load(saved(OBJECTS[kind](internals))), OBJECTS[kind](internals))
-    assert_alike(torch.load(saved(OBJECTS[kind](internals)), weights_only=False), OBJECTS[kind](internals))
+    ours = saved(OBJECTS[kind](internals)).getvalue()
+
+    def read(torch: Any) -> str:
+        for weights_only in (True, False):
+            assert_alike(torch.load(io.BytesIO(ours), weights_only=weights_only), OBJECTS[kind](internals))
+        return "alike"
+
+    assert answer(read, about=ours, family="archives") == "alike"
 
 
 def test_a_real_map_location_and_mmap(tmp_path: Any) -> None:
-    torch = oracle()
-    internals.save({"t": internals.arange(1000)}, tmp_path / "t.pt")
-    assert torch.load(tmp_path / "t.pt", mmap=True)["t"].sum().item() == 499500
-    assert torch.load(tmp_path / "t.pt", map_location="meta")["t"].is_meta
+    path = tmp_path / "t.pt"
+    internals.save({"t": internals.arange(1000)}, path)
+
+    def read(torch: Any) -> tuple[int, bool]:
+        return torch.load(path, mmap=True)["t"].sum().item(), torch.load(path, map_location="meta")["t"].is_meta
+
+    assert answer(read, about=path.read_bytes(), family="archives") == (499500, True)

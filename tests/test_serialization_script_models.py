@@ -11,8 +11,9 @@ import pytest
 import internals
 from internals import jit, models
 from internals.jit.frontend.recursive import RecursiveScriptModule
-from tests.serialization_archives import loaded_by_pytorch, records, reloaded, saved
-from tests.support import full, oracle, to_torch
+from tests.answers import answer
+from tests.serialization_archives import comparable, loaded_by_pytorch, records, reloaded, saved
+from tests.support import full, to_torch
 
 pytestmark = pytest.mark.sampled(1 / 2)
 
@@ -80,13 +81,18 @@ def assert_close(a: Any, b: Any) -> None:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name, how", CASES, ids=[f"{name}, {how}" for name, how in CASES])
 def test_pytorch_runs_it(name: str, how: str) -> None:
-    torch = oracle()
     ours, x = compiled(name, how)
-    theirs = loaded_by_pytorch(torch, saved(ours))
-    with torch.no_grad(), internals.no_grad():
-        assert_close(theirs(to_torch(x)), ours(x))
-    if how in ("scripted", "traced"):
-        assert list(theirs.state_dict()) == list(ours.state_dict())
+    data = saved(ours)
+
+    def ask(torch: Any) -> Any:
+        theirs = loaded_by_pytorch(torch, data)
+        with torch.no_grad():
+            return theirs(to_torch(x)), list(theirs.state_dict()) if how in ("scripted", "traced") else None
+
+    result, names = answer(ask, about=comparable(data), family="archives")
+    with internals.no_grad():
+        assert_close(result, ours(x))
+    assert names is None or names == list(ours.state_dict())
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -100,19 +106,25 @@ def test_it_comes_back(name: str, how: str) -> None:
 
 
 def test_a_model_in_training_goes_on_training() -> None:
-    torch = oracle()
     internals.manual_seed(0)
     nn = internals.nn
     m = nn.Sequential(nn.Conv2d(1, 3, 3), nn.BatchNorm2d(3), nn.ReLU(), nn.Flatten(), nn.Linear(48, 4)).double()
     ours = jit.script(m)
-    theirs = loaded_by_pytorch(torch, saved(ours))
-    x = internals.randn(5, 1, 6, 6, dtype=internals.float64)
-    for module, given in ((ours, x), (theirs, to_torch(x))):
+    data, x = saved(ours), internals.randn(5, 1, 6, 6, dtype=internals.float64)
+
+    def train(module: Any, given: Any) -> Any:
         module(given).square().sum().backward()
-    for mine, other in zip(ours.parameters(), theirs.parameters()):
-        assert abs(mine.grad.numpy() - other.grad.numpy()).max() < 1e-9
-    for mine, other in zip(ours.buffers(), theirs.buffers()):
-        assert abs(mine.numpy() - other.numpy()).max() < 1e-12
+        return [p.grad for p in module.parameters()], list(module.buffers())
+
+    def ask(torch: Any) -> Any:
+        return train(loaded_by_pytorch(torch, data), to_torch(x))
+
+    gradients, buffers = answer(ask, about=comparable(data), family="archives")
+    mine, written = train(ours, x)
+    for a, b in zip(mine, gradients, strict=True):
+        assert abs(a.numpy() - b.numpy()).max() < 1e-9
+    for a, b in zip(written, buffers, strict=True):
+        assert abs(a.numpy() - b.numpy()).max() < 1e-12
 
 
 def test_every_parameter_is_stored_once() -> None:

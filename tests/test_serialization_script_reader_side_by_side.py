@@ -6,40 +6,36 @@ import io
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 
 import internals
 from internals.serialization.script.script_reader import load_script
 from tests import jit_corpus
+from tests.answers import RealTensor, oracle, plain
+from tests.serialization_archives import saved_by_pytorch
 from tests.serialization_expected import assert_same
-from tests.support import full
-
-torch = pytest.importorskip("torch")
+from tests.support import dtype_named, full
 
 
-def saved(m: Any) -> bytes:
+def saved(torch: Any, m: Any) -> bytes:
     file = io.BytesIO()
     torch.jit.save(m, file)
     return file.getvalue()
 
 
-def both(data: bytes) -> tuple[Any, Any]:
-    return load_script(io.BytesIO(data)), torch.jit.load(io.BytesIO(data))
+def load(data: bytes) -> Any:
+    return load_script(io.BytesIO(data))
 
 
 def as_ours(value: Any) -> Any:
-    """PyTorch's result as a value of ours."""
-    if isinstance(value, torch.Tensor):
-        name = str(value.dtype).removeprefix("torch.")
-        return internals.tensor(value.detach().tolist(), dtype=getattr(internals, name)).reshape(tuple(value.shape))
-    if isinstance(value, torch.Size):
-        return list(value)
+    """PyTorch's result, as the answer has it, as a value of ours."""
+    if isinstance(value, RealTensor):
+        return internals.tensor(value.tolist(), dtype=dtype_named(value.dtype)).reshape(value.shape)
     if isinstance(value, (list, tuple)):
         parts = [as_ours(v) for v in value]
         return parts if isinstance(value, list) else tuple(parts)
-    if isinstance(value, dict):
-        return {k: as_ours(v) for k, v in value.items()}
-    return internals.device(str(value)) if isinstance(value, torch.device) else value
+    return {k: as_ours(v) for k, v in value.items()} if isinstance(value, dict) else value
 
 
 def shape_of(graph: Any) -> str:
@@ -49,36 +45,42 @@ def shape_of(graph: Any) -> str:
     return re.sub(r"%[\w.]+", lambda m: names.setdefault(m.group(), f"%{len(names)}"), text)
 
 
-def compiled(p: Any) -> list[Any]:
-    """A program, scripted and, where that is possible, traced."""
-    found = []
-    for how in ("script", "trace"):
-        f = p.function() if p.module else p.function
-        try:
-            found.append(torch.jit.script(f) if how == "script" else torch.jit.trace(f, p.arguments(torch), check_trace=False))
-        except (RuntimeError, NotImplementedError, TypeError, torch.jit.frontend.NotSupportedError):
-            continue  # arguments that cannot be traced, and the like: PyTorch's affair
-    return found
+def compiled(torch: Any, p: Any, how: str) -> Any:
+    """A program, scripted or traced; None where that is not possible."""
+    f = p.function() if p.module else p.function
+    try:
+        return torch.jit.script(f) if how == "script" else torch.jit.trace(f, p.arguments(torch), check_trace=False)
+    except (RuntimeError, NotImplementedError, TypeError, torch.jit.frontend.NotSupportedError):
+        return None  # arguments that cannot be traced, and the like: PyTorch's affair
 
 
-PROGRAMS = jit_corpus.load(torch)
-OURS = jit_corpus.load(internals)
+OURS = jit_corpus.programs_of(internals)
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", sorted(PROGRAMS))
+@pytest.mark.parametrize("name", sorted(OURS))
 def test_programs(name: str) -> None:
-    torch.manual_seed(0)
-    made = compiled(PROGRAMS[name])
-    assert made
-    for m in made:
-        ours, theirs = both(saved(m))
-        assert ours.code == theirs.code
-        assert shape_of(ours.graph) == shape_of(theirs.graph)
+    def ask(torch: Any, how: str) -> Any:
         torch.manual_seed(0)
-        internals.manual_seed(0)
-        expected = as_ours(theirs(*PROGRAMS[name].arguments(torch)))
-        assert_same(ours(*OURS[name].arguments(internals)), expected)
+        program = jit_corpus.programs_of(torch)[name]
+        made = compiled(torch, program, how)
+        if made is None:
+            return None, None
+        theirs = torch.jit.load(io.BytesIO(data := saved(torch, made)))
+        torch.manual_seed(0)
+        return data, (theirs.code, shape_of(theirs.graph), theirs(*program.arguments(torch)))
+
+    compared = 0
+    for how in ("script", "trace"):
+        data, said = saved_by_pytorch(lambda torch, how=how: ask(torch, how))
+        if data is not None:
+            code, graph, expected = said
+            ours = load(data)
+            assert ours.code == code and shape_of(ours.graph) == graph
+            internals.manual_seed(0)
+            assert_same(ours(*OURS[name].arguments(internals)), as_ours(expected))
+            compared += 1
+    assert compared
 
 
 MODULES: dict[str, tuple[Any, tuple[int, ...]]] = {
@@ -98,13 +100,21 @@ MODULES: dict[str, tuple[Any, tuple[int, ...]]] = {
 )
 def test_modules(name: str, train: bool) -> None:
     make, sizes = MODULES[name]
-    torch.manual_seed(0)
-    m, x = make(torch.nn).train(train), torch.randn(sizes)
-    for form in (torch.jit.script(m), torch.jit.trace(m, x, check_trace=False)):
-        ours, theirs = both(saved(form))
-        assert ours.code == theirs.code and repr(ours) == repr(theirs)
-        assert_same(ours(as_ours(x)), as_ours(theirs(x)))
-        assert_same(dict(ours.state_dict()), {k: as_ours(v) for k, v in theirs.state_dict().items()})
+    x = np.random.default_rng(0).standard_normal(sizes, np.float32)
+
+    def ask(torch: Any, how: str) -> Any:
+        torch.manual_seed(0)
+        m, given = make(torch.nn).train(train), torch.from_numpy(x)
+        form = torch.jit.script(m) if how == "script" else torch.jit.trace(m, given, check_trace=False)
+        theirs = torch.jit.load(io.BytesIO(data := saved(torch, form)))
+        return data, (theirs.code, repr(theirs), theirs(given), dict(theirs.state_dict()))
+
+    for how in ("script", "trace"):
+        data, (code, text, expected, state) = saved_by_pytorch(lambda torch, how=how: ask(torch, how))
+        ours = load(data)
+        assert ours.code == code and repr(ours) == text
+        assert_same(ours(internals.from_numpy(x.copy())), as_ours(expected))
+        assert_same(dict(ours.state_dict()), as_ours(state))
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -114,36 +124,54 @@ def test_modules(name: str, train: bool) -> None:
     + [("resnet18", "script"), ("squeezenet1_1", "trace"), ("mobilenet_v2", "trace"), ("mobilenet_v2", "script")] * full(),
 )
 def test_models_of_torchvision(name: str, how: str) -> None:
+    torch = oracle()
     torchvision = pytest.importorskip("torchvision", reason="the models come from torchvision")
     torch.manual_seed(0)
     m, x = getattr(torchvision.models, name)().eval(), torch.randn(1, 3, 48, 48)
     form = torch.jit.script(m) if how == "script" else torch.jit.trace(m, x, check_trace=False)
-    ours, theirs = both(saved(form))
+    ours = load(saved(torch, form))
     with internals.no_grad(), torch.no_grad():
-        assert_same(ours(as_ours(x)), as_ours(theirs(x)))
+        assert_same(ours(internals.from_numpy(x.numpy())), as_ours(plain(form(x))))
 
 
 def test_extra_files_and_errors_are_pytorch_s(tmp_path: Any) -> None:
-    path = str(tmp_path / "m.pt")
-    torch.jit.save(torch.jit.script(torch.nn.Identity()), path, _extra_files={"a": "é"})
-    ours, theirs = {"a": "", "b": ""}, {"a": "", "b": ""}
-    load_script(path, extra_files=ours)
-    torch.jit.load(path, _extra_files=theirs)
-    assert ours == theirs
-    for arguments in (("none.pt",), (str(tmp_path),), (path, 3)):
-        with pytest.raises(ValueError) as expected:
-            torch.jit.load(*arguments)
-        with pytest.raises(ValueError) as raised:
-            load_script(*arguments)
-        assert str(raised.value) == str(expected.value)
+    def refusals(read: Any, path: Any) -> list[str]:
+        words = []
+        for arguments in (("none.pt",), (str(tmp_path),), (str(path), 3)):
+            with pytest.raises(ValueError) as error:
+                read(*arguments)
+            words.append(str(error.value).replace(str(tmp_path), "FOLDER"))
+        return words
+
+    path = tmp_path / "m.pt"
+
+    def ask(torch: Any) -> Any:
+        torch.jit.save(torch.jit.script(torch.nn.Identity()), path, _extra_files={"a": "é"})
+        found = {"a": "", "b": ""}
+        torch.jit.load(path, _extra_files=found)
+        return path.read_bytes(), (found, refusals(torch.jit.load, path))
+
+    data, (found, words) = saved_by_pytorch(ask)
+    path.write_bytes(data)
+    ours = {"a": "", "b": ""}
+    load_script(str(path), extra_files=ours)
+    assert ours == found
+    assert refusals(load_script, path) == words
 
 
 def test_gradients_are_pytorch_s() -> None:
-    torch.manual_seed(0)
-    m = torch.jit.script(torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1)))
-    x = torch.randn(5, 3)
-    ours, theirs = both(saved(m))
-    ours(as_ours(x)).sum().backward()
-    theirs(x).sum().backward()
-    for (name, mine), (_, other) in zip(ours.named_parameters(), theirs.named_parameters(), strict=True):
-        assert_same(mine.grad, as_ours(other.grad)), name
+    x = np.random.default_rng(0).standard_normal((5, 3), np.float32)
+
+    def ask(torch: Any) -> Any:
+        torch.manual_seed(0)
+        m = torch.jit.script(torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1)))
+        theirs = torch.jit.load(io.BytesIO(data := saved(torch, m)))
+        theirs(torch.from_numpy(x)).sum().backward()
+        return data, {name: p.grad for name, p in theirs.named_parameters()}
+
+    data, gradients = saved_by_pytorch(ask)
+    ours = load(data)
+    ours(internals.from_numpy(x.copy())).sum().backward()
+    assert [name for name, _ in ours.named_parameters()] == list(gradients)
+    for name, mine in ours.named_parameters():
+        assert_same(mine.grad, as_ours(gradients[name])), name

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from internals.cuda.allocator.config import TODAY, V1_0_1, from_environment, parse, round_up_power2_division
-from tests.support import oracle
+from tests.answers import answer
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -107,12 +107,15 @@ MALFORMED = [
 
 @pytest.mark.parametrize("text", VALUES)
 def test_values_out_of_range_like_pytorch(text: str) -> None:
-    torch = oracle()
-    with pytest.raises(ValueError) as theirs:
-        torch._C._accelerator_setAllocatorSettings(text)
+
+    def refused(torch: Any) -> str:
+        with pytest.raises(ValueError) as error:
+            torch._C._accelerator_setAllocatorSettings(text)
+        return str(error.value).split("\nException raised")[0]
+
     with pytest.raises(ValueError) as ours:
         parse(text)
-    assert str(ours.value) == str(theirs.value).split("\nException raised")[0]
+    assert str(ours.value) == answer(refused, family="programs")
 
 
 @pytest.mark.parametrize("text", [*VALUES, *MALFORMED])
@@ -148,19 +151,22 @@ def test_what_is_not_here_is_refused_or_warned_of() -> None:
 )
 def test_divisions_like_pytorch(divisions: str) -> None:
     """Which division a size has, asked from the library itself: a static function, so it can be called by its mangled name."""
-    torch = oracle()
-    (library,) = glob.glob(os.path.join(os.path.dirname(torch.__file__), "lib", "*c10.so"))
-    name = "_ZN3c1016CachingAllocator26AcceleratorAllocatorConfig24roundup_power2_divisionsEm"
-    function: Any = getattr(ctypes.CDLL(library), name)
-    function.argtypes, function.restype = [ctypes.c_size_t], ctypes.c_size_t
-    torch._C._accelerator_setAllocatorSettings(
-        "roundup_power2_divisions:[1:0,>:0]"
-    )  # what was set before would shine through
-    torch._C._accelerator_setAllocatorSettings(f"roundup_power2_divisions:{divisions}")
-    try:
-        config = parse(f"roundup_power2_divisions:{divisions}")
-        for power in range(10, 40):
-            for nbytes in ((1 << power) - 1, 1 << power, (1 << power) + 1, 3 << (power - 1)):
-                assert config.divisions_for(nbytes) == function(nbytes), nbytes
-    finally:
-        torch._C._accelerator_setAllocatorSettings("roundup_power2_divisions:[1:0,>:0]")
+    powers = [1 << power for power in range(10, 40)]
+    sizes = [nbytes for power in powers for nbytes in (power - 1, power, power + 1, 3 * power // 2)]
+
+    def asked(torch: Any) -> list[int]:
+        (library,) = glob.glob(os.path.join(os.path.dirname(torch.__file__), "lib", "*c10.so"))
+        name = "_ZN3c1016CachingAllocator26AcceleratorAllocatorConfig24roundup_power2_divisionsEm"
+        function: Any = getattr(ctypes.CDLL(library), name)
+        function.argtypes, function.restype = [ctypes.c_size_t], ctypes.c_size_t
+        put = torch._C._accelerator_setAllocatorSettings
+        put("roundup_power2_divisions:[1:0,>:0]")  # what was set before would shine through
+        put(f"roundup_power2_divisions:{divisions}")
+        try:
+            return [function(nbytes) for nbytes in sizes]
+        finally:
+            put("roundup_power2_divisions:[1:0,>:0]")
+
+    config = parse(f"roundup_power2_divisions:{divisions}")
+    for nbytes, real in zip(sizes, answer(asked, family="programs"), strict=True):
+        assert config.divisions_for(nbytes) == real, nbytes

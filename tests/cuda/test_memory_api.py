@@ -12,7 +12,7 @@ from internals.cuda import backend
 from internals.cuda.allocator import V1_0_1, CachingAllocator, DriverSegments, allocator_for
 from internals.cuda.allocator.config import TODAY
 from internals.cuda.allocator.devices import set_config, use_allocator
-from tests.support import oracle
+from tests.answers import answer
 
 MIB = 1 << 20
 cuda = torch.cuda
@@ -167,22 +167,30 @@ def test_older_names() -> None:
 @pytest.mark.parametrize("scale", [1, 3000, 10**7])
 def test_summary_like_pytorch(monkeypatch: pytest.MonkeyPatch, abbreviated: bool, scale: int) -> None:
     """The same numbers, put into the table by PyTorch's own function."""
-    real: Any = oracle().cuda.memory
     keep = [torch.empty(n, device="cuda") for n in (10, 1000, MIB, 5 * MIB)]
     del keep[1]
     numbers = {key: value * scale if value > 0 else value for key, value in cuda.memory_stats().items()}
-    monkeypatch.setattr(real, "memory_stats", lambda device=None: numbers)
-    monkeypatch.setattr(real, "_get_device_index", lambda device, optional=False: 0)
+
+    def ask(torch: Any) -> str:
+        memory = torch.cuda.memory
+        with monkeypatch.context() as patched:
+            patched.setattr(memory, "memory_stats", lambda device=None: numbers)
+            patched.setattr(memory, "_get_device_index", lambda device, optional=False: 0)
+            return memory.memory_summary(abbreviated=abbreviated)
+
     monkeypatch.setattr("internals.cuda.memory.memory_stats", lambda device=None: numbers)
-    assert cuda.memory_summary(abbreviated=abbreviated) == real.memory_summary(abbreviated=abbreviated)
+    assert cuda.memory_summary(abbreviated=abbreviated) == answer(ask, family="programs")
 
 
 def test_keys_like_pytorch() -> None:
     """PyTorch's documentation of `memory_stats` and `host_memory_stats` names them."""
-    real: Any = oracle().cuda.memory
     torch.empty(10, device="cuda")
-    device_keys, host_keys = set(cuda.memory_stats()), set(cuda.host_memory_stats())
-    for text, keys in ((real.memory_stats.__doc__, device_keys), (real.host_memory_stats.__doc__, host_keys)):
+
+    def documentation(real: Any) -> list[str]:
+        return [real.cuda.memory.memory_stats.__doc__, real.cuda.memory.host_memory_stats.__doc__]
+
+    all_keys = [set(cuda.memory_stats()), set(cuda.host_memory_stats())]
+    for text, keys in zip(answer(documentation, family="programs"), all_keys, strict=True):
         named = {key for pattern in _patterns(text) for key in _expand(pattern)}
         named -= {"reserved_bytes_by_private_pools"}  # there are none here
         named = {key.replace("allocated.", "allocation.", 1) if key.startswith("allocated.") else key for key in named}
