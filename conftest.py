@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import gc
 import os
-import zlib
 
 import hypothesis
 import pytest
 
+from tools import sampling
 from tools.notebook_files import kernel_environment
 
-# Set by `make test-full` to 1, by `make test` of everything to 0; without it pytest runs what it is told to.
-FULL = os.environ.get("INTERNALS_TEST_FULL") == "1"
-SAMPLE = os.environ.get("INTERNALS_TEST_FULL") == "0"
+FULL = os.environ.get("INTERNALS_TEST_FULL") == "1"  # set by `make test-full`
+TURN = sampling.turn()  # set by `make test` of everything; without it pytest runs what it is told to
 
 # Kernels inherit these. The tests themselves keep their random hash seed: they must not depend on it.
 os.environ.update(kernel_environment())
@@ -25,6 +24,9 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.register_profile("full", deadline=None, max_examples=1000, suppress_health_check=quiet)
 hypothesis.settings.load_profile("full" if FULL else "quick")
+# Hypothesis draws constants that it finds in the modules of this project that are loaded. Which are depends on the tests that
+# ran before in the same process: a failure would come and go. Reading them takes ten seconds, too.
+hypothesis.internal.conjecture.providers._get_local_constants = hypothesis.internal.constants_ast.Constants
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -33,18 +35,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.skip(reason="slow: make test-full runs it"))
-    left_out = [item for item in items if SAMPLE and not in_sample(item)]
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if in_sample(item)]
+    if TURN is not None:
+        left_out = [item for item in items if not in_turn(item, TURN)]
+        if left_out:
+            config.hook.pytest_deselected(items=left_out)
+            items[:] = [item for item in items if in_turn(item, TURN)]
 
 
-def in_sample(item: pytest.Item) -> bool:
-    """Whether `make test` runs it: of the cases of a test marked `sampled(share)` that share does, always the same ones."""
+def in_turn(item: pytest.Item, turn: int) -> bool:
+    """Whether `make test` runs it at this commit: of the cases of a test marked `sampled(share)` it runs that share."""
     marker = item.get_closest_marker("sampled")
     if marker is None or not hasattr(item, "callspec"):
         return True
-    return zlib.crc32(item.nodeid.encode()) % 1000 < 1000 * marker.args[0]
+    return sampling.in_sample(item.nodeid, marker.args[0], turn)
 
 
 @pytest.fixture(autouse=True)

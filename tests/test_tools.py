@@ -1,4 +1,4 @@
-"""What `make` runs: the environment, the notebooks' normal form, the tour, the closing lines of the tests."""
+"""What `make` runs: the environment, the notebooks' normal form, and the tour."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from conftest import in_sample
 from tools import lab, notebooks, setup_env, tour
-from tools import test as closing
 
 
 @pytest.fixture
@@ -271,53 +269,3 @@ def test_tour_page(tmp_path: Path) -> None:
     assert 'href="01_next.html"' in html and 'href="../../internals/x.py"' in html
     assert "<script" not in html and 'src="http' not in html
     assert 'href="00_x.html">Title</a>' in tour.index([page]) and "stop here" in tour.index([page])
-
-
-JUNIT = """<testsuites><testsuite>
-<testcase classname="tests.test_a" name="test_one"/>
-<testcase classname="tests.test_a" name="test_two"><failure message="no"/></testcase>
-<testcase classname="tests.test_b" name="test_three"><skipped message="torch is not installed"/></testcase>
-<testcase classname="tests.test_b" name="test_four"><skipped message="torch is not installed"/></testcase>
-<testcase classname="notebooks.01_tensors.ipynb" name="Cell 0"/>
-<testcase classname="notebooks.01_tensors.ipynb" name="Cell 1"><error message="kernel died"/></testcase>
-</testsuite></testsuites>"""
-
-
-def test_closing_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(closing, "JUNIT", tmp_path / "results.xml")
-    closing.JUNIT.write_text(JUNIT)
-    assert closing.report(1, ["types"], ["lint", "types"]) == 1
-    out = capsys.readouterr().out
-    assert "lint      ok\ntypes     FAILED\n" in out
-    assert "tests     1 passed, 1 failed, 2 skipped\nnotebooks 1 passed, 1 failed, 0 skipped\n" in out
-    assert "skipped 2, because torch is not installed: tests.test_b (2)\n" in out
-    assert "failed: tests.test_a::test_two, notebooks.01_tensors.ipynb::Cell 1, types\n" in out
-    assert out.endswith("\n3 passed, 3 failed, 2 skipped\n")
-
-
-def test_a_run_without_results_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(closing, "JUNIT", tmp_path / "results.xml")
-    assert closing.report(0, [], ["lint"]) == 1
-    closing.JUNIT.write_text("<testsuites/>")
-    assert closing.report(3, [], ["lint"]) == 1
-    assert "pytest ended with status 3" in capsys.readouterr().out
-
-
-def test_a_sample_of_the_cases_is_always_the_same() -> None:
-    class Item:
-        """What `in_sample` asks of a test."""
-
-        def __init__(self, case: int | None, share: float | None) -> None:
-            self.nodeid, self.share = f"tests/test_x.py::test_f[{case}]", share
-            if case is not None:
-                self.callspec = case
-
-        def get_closest_marker(self, name: str) -> pytest.Mark | None:
-            return None if self.share is None else getattr(pytest.mark, name)(self.share).mark
-
-    chosen = [case for case in range(1000) if in_sample(Item(case, 1 / 3))]  # type: ignore[arg-type]
-    assert 270 < len(chosen) < 400
-    assert chosen == [case for case in range(1000) if in_sample(Item(case, 1 / 3))]  # type: ignore[arg-type]
-    assert in_sample(Item(None, 0.0)) and in_sample(Item(1, None))  # type: ignore[arg-type]

@@ -1,25 +1,41 @@
 """`make test`: lint, types, unit tests and notebooks, all at once; then what passed, what was skipped, and why.
 
-Arguments are passed on to pytest: `make test ARGS="-k storage"`, `make test ARGS=tests/test_doctor.py`.
+Arguments are passed on to pytest: `make test ARGS="-k storage"`, `make test ARGS=tests/test_doctor.py`. Of the tests marked
+`sampled` it runs the cases whose turn it is (`tools/sampling.py`); `make test ARGS=--sample=HASH` runs those of that commit.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.metadata
+import json
 import os
+import shutil
 import subprocess
 import sys
-import xml.etree.ElementTree as ElementTree
+import time
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from tools import sampling
 from tools.notebook_files import BUILD, CELL_TIMEOUT, FOLDER, ROOT
 
 TYPED = ["internals", "viz", "exercises", "codegen", "tools", "workshop", "benchmarks", "conftest.py"]
-JUNIT = BUILD / "test-results.xml"
+RESULTS = BUILD / "test-results"
+SECONDS = BUILD / "test-seconds.json"  # the CPU time of each file when it ran last
 WORKERS = min(os.cpu_count() or 2, 8)
+# Those that take longest, and so begin first, before there is a file that says so.
+GIANTS = [
+    *("tests/test_runtimes_cpp.py", "tests/test_gradcheck_ops.py", "tests/test_compiled_elementwise.py"),
+    *("tests/serving/test_load_scenarios.py", "notebooks/23_how_fast.ipynb", "notebooks/17_other_languages.ipynb"),
+]
+NBVAL = [
+    *("--nbval", "--nbval-current-env", f"--nbval-cell-timeout={CELL_TIMEOUT}"),
+    "--nbval-sanitize-with=tests/nbval_sanitize.cfg",
+]
 
 
 @dataclass
@@ -32,15 +48,29 @@ class Tally:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="lint, types, unit tests, notebooks")
+    parser = argparse.ArgumentParser(description="lint, types, unit tests, notebooks", allow_abbrev=False)
     parser.add_argument("--full", action="store_true", help="also the slow tests, and many more random cases")
-    options, pytest_arguments = parser.parse_known_args()
+    parser.add_argument("--sample", default="", metavar="HASH", help="the sample of this commit, instead of HEAD's")
+    options, arguments = parser.parse_known_args()
     BUILD.mkdir(exist_ok=True)
+    paths, arguments = apart(arguments)
+    environment = {**os.environ, "INTERNALS_TEST_FULL": "1" if options.full else "0"}
+    environment.pop(sampling.VARIABLE, None)
     print(f"test: Python {sys.version.split()[0]}, {oracle()}; {WORKERS} workers", flush=True)
-    checks = {"lint": start("ruff", "check", "--quiet", "."), "types": start("mypy", *typed())}
-    pytest_status = run_pytest(options.full, pytest_arguments)
+    if options.sample or not (paths or options.full):
+        seed = sampling.seed(options.sample)
+        environment[sampling.VARIABLE] = str(seed.turn)
+        print(f"test: of the tests marked `sampled`, the cases whose turn it is at {seed.name}", flush=True)
+    checks = start_checks()
+    problems = run_tests(paths or everything(), arguments, environment)
     broken = [name for name, process in checks.items() if not finished_well(name, process)]
-    return report(pytest_status, broken, list(checks))
+    if not arguments:
+        remember_seconds()
+    return report(problems, broken, list(checks))
+
+
+def start_checks() -> dict[str, subprocess.Popen[str]]:
+    return {"lint": start("ruff", "check", "--quiet", "."), "types": start("mypy", *typed())}
 
 
 def start(*command: str) -> subprocess.Popen[str]:
@@ -49,29 +79,75 @@ def start(*command: str) -> subprocess.Popen[str]:
     )
 
 
-def run_pytest(full: bool, arguments: list[str]) -> int:
-    JUNIT.unlink(missing_ok=True)
-    whole = not any(names_a_path(argument) for argument in arguments)
-    environment = {**os.environ, "INTERNALS_TEST_FULL": "1" if full else "0" if whole else ""}
-    # Hundreds of tests start a Python, which would compile everything again.
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    command = [
-        *(sys.executable, "-m", "pytest", "-q", f"--junitxml={JUNIT}"),
-        *("-n", str(WORKERS), "--dist", "loadfile"),
-        *("--nbval", "--nbval-current-env", f"--nbval-cell-timeout={CELL_TIMEOUT}"),
-        "--nbval-sanitize-with=tests/nbval_sanitize.cfg",
-        *(everything() if whole else []),
-        *arguments,
-    ]
-    return subprocess.run(command, cwd=ROOT, env=environment).returncode
+def apart(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """The files, folders and tests to run, and pytest's options: `-k viz` has nothing to do with the folder."""
+    takes_a_value = {"-k", "-m", "-p", "-o", "-W"}
+    paths = [b for a, b in zip(["", *arguments], arguments) if names_a_path(b) and a not in takes_a_value]
+    return paths, [argument for argument in arguments if argument not in paths]
+
+
+def names_a_path(argument: str) -> bool:
+    return not argument.startswith("-") and (ROOT / argument.partition("::")[0]).exists()
 
 
 def everything() -> list[str]:
     return ["tests", *([FOLDER.name] if FOLDER.exists() else [])]
 
 
-def names_a_path(argument: str) -> bool:
-    return not argument.startswith("-") and (ROOT / argument.partition("::")[0]).exists()
+def run_tests(paths: list[str], arguments: list[str], environment: dict[str, str]) -> list[str]:
+    """Keep WORKERS processes at work, one of them with the notebooks first; returns what went wrong outside of the tests."""
+    shutil.rmtree(RESULTS, ignore_errors=True)
+    notebooks = [path for path in paths if path.rstrip("/") == FOLDER.name or ".ipynb" in path]
+    tests = [path for path in paths if path not in notebooks]
+    commands = {"notebooks": [*NBVAL, *notebooks, *arguments], "tests": ["-p", "no:nbval", *tests, *arguments]}
+    wanted = ["notebooks"] * bool(notebooks) + ["tests"] * (WORKERS if tests else 0)
+    for folder in {RESULTS / lane for lane in wanted}:
+        folder.mkdir(parents=True)
+        (folder / "seconds").write_text(json.dumps(known_seconds()), encoding="utf-8")
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of tests start a Python, which would compile it all again
+    problems: list[str] = []
+    running: list[tuple[str, subprocess.Popen[bytes]]] = []
+    begun = said = time.monotonic()
+    while wanted or running:
+        while wanted and len(running) < WORKERS:
+            lane = wanted.pop(0)
+            running.append((lane, start_worker(RESULTS / lane, commands[lane], environment)))
+        time.sleep(0.1)
+        for lane, worker in [pair for pair in running if pair[1].poll() is not None]:
+            running.remove((lane, worker))
+            if worker.returncode not in (0, 1, 5):  # all passed, some failed, nothing to run
+                problems.append(ended_badly(RESULTS / lane, worker))
+                wanted += [lane] * (worker.returncode not in (2, 3, 4))  # it died: another one goes on with the next file
+        if time.monotonic() - said > 20:
+            said = time.monotonic()
+            print(f"{progress()}, {(said - begun) / 60:.1f} minutes", flush=True)
+    return problems
+
+
+def start_worker(folder: Path, arguments: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    """A worker of `tools/test_worker.py`. What it prints is kept in case that it dies."""
+    plugins = ["-p", "tools.test_worker", "-p", "no:xdist", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "-q", *plugins, f"--work={folder}", *arguments]
+    with (folder / f"log-{time.monotonic_ns()}").open("wb") as log:
+        worker = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT)
+    Path(log.name).rename(folder / f"log-{worker.pid}")
+    return worker
+
+
+def ended_badly(folder: Path, worker: subprocess.Popen[bytes]) -> str:
+    """Says how a worker ended, and in which file; a second one was taken if it was the last test of the first."""
+    told = list(lines([folder / f"results-{worker.pid}"]))
+    done = {line["done"] for line in told if "done" in line}
+    files = [line["begun"] for line in told if "begun" in line and line["begun"] not in done]
+    problem = f"pytest ended with status {worker.returncode}" + (f" in {' or '.join(files)}" if files else "")
+    text = (folder / f"log-{worker.pid}").read_text(encoding="utf-8", errors="replace")
+    print(f"\n{problem}:\n{text[-5000:]}", flush=True)
+    return problem
+
+
+def progress() -> str:
+    begun = {line["begun"]: line["of"] for line in lines(RESULTS.glob("*/results-*")) if "begun" in line}
+    return f"{len(begun)} of {max(begun.values(), default=0)} files begun"
 
 
 def finished_well(name: str, process: subprocess.Popen[str]) -> bool:
@@ -81,20 +157,17 @@ def finished_well(name: str, process: subprocess.Popen[str]) -> bool:
     return process.returncode == 0
 
 
-def report(pytest_status: int, broken: list[str], checks: list[str]) -> int:
-    try:
-        tests, cells = read_junit(JUNIT)
-    except (OSError, ElementTree.ParseError) as error:
-        tests, cells = Tally(failed=[f"pytest wrote no results: {error}"]), Tally()
-    if pytest_status and not (tests.failed or cells.failed):
-        tests.failed.append(f"pytest ended with status {pytest_status}")
+def report(problems: list[str], broken: list[str], checks: list[str]) -> int:
+    tests, cells = read_results(RESULTS.glob("*/results-*"))
+    if not (tests.passed or tests.failed or tests.skipped or cells.passed or cells.failed or problems):
+        problems = ["no tests were run"]
     print()
     for name in checks:
         print(f"{name:<10}{'FAILED' if name in broken else 'ok'}")
     for name, tally in (("tests", tests), ("notebooks", cells)):
         print(f"{name:<10}{tally.passed} passed, {len(tally.failed)} failed, {len(tally.skipped)} skipped")
     print_skips(tests.skipped + cells.skipped)
-    failures = tests.failed + cells.failed + broken
+    failures = tests.failed + cells.failed + problems + broken
     if failures:
         print("failed: " + ", ".join(failures[:20]) + (f" and {len(failures) - 20} more" if len(failures) > 20 else ""))
     passed = tests.passed + cells.passed + len(checks) - len(broken)
@@ -102,21 +175,39 @@ def report(pytest_status: int, broken: list[str], checks: list[str]) -> int:
     return 1 if failures else 0
 
 
-def read_junit(path: Path) -> tuple[Tally, Tally]:
-    """Pytest's results: the unit tests' and the notebook cells'."""
+def read_results(paths: Iterable[Path]) -> tuple[Tally, Tally]:
+    """What workers wrote: the unit tests' results and the notebook cells'. Prints how tests failed."""
     tests, cells = Tally(), Tally()
-    for case in ElementTree.parse(path).iter("testcase"):
-        place, name = case.get("classname") or "", case.get("name") or ""
-        tally = cells if ".ipynb" in name or f"{FOLDER.name}." in f"{place}." and "::" not in place else tests
-        label = f"{place}::{name}" if place else name
-        outcome = next((child for child in case if child.tag in ("failure", "error", "skipped")), None)
-        if outcome is None:
+    for line in lines(paths):
+        if "test" not in line:
+            continue
+        label, outcome, text = line["test"], line["outcome"], line["text"].strip()
+        tally = cells if ".ipynb" in label.partition("::")[0] else tests
+        if outcome == "passed":
             tally.passed += 1
-        elif outcome.tag == "skipped":
-            tally.skipped.append((label, (outcome.get("message") or "no reason given").strip()))
+        elif outcome == "skipped":
+            tally.skipped.append((label, text or "no reason given"))
         else:
             tally.failed.append(label)
+            print(f"\n{'_' * 20} {label} {'_' * 20}\n{text}", flush=True)
     return tests, cells
+
+
+def lines(paths: Iterable[Path]) -> Iterator[dict[str, Any]]:
+    for path in paths:
+        if path.exists():
+            text = path.read_text(encoding="utf-8")
+            yield from (json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n"))
+
+
+def known_seconds() -> dict[str, float]:
+    return json.loads(SECONDS.read_text(encoding="utf-8")) if SECONDS.exists() else dict.fromkeys(GIANTS, 60.0)
+
+
+def remember_seconds() -> None:
+    new = {line["done"]: line["seconds"] for line in lines(RESULTS.glob("*/results-*")) if "done" in line}
+    known = known_seconds() if SECONDS.exists() else {}
+    SECONDS.write_text(json.dumps({**known, **new}, indent=0, sort_keys=True), encoding="utf-8")
 
 
 def print_skips(skipped: list[tuple[str, str]]) -> None:

@@ -8,13 +8,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from xml.etree import ElementTree
 
 from tools.browser.chromium import missing
 from tools.notebook_files import BUILD, ROOT
-from tools.test import WORKERS, names_a_path, read_junit
+from tools.test import WORKERS, names_a_path, read_results
 
-JUNIT = BUILD / "browser-test-results.xml"
+RESULTS = BUILD / "browser-test-results"
 
 
 def main() -> int:
@@ -23,19 +22,18 @@ def main() -> int:
         print(f"browser-test: {reason}", file=sys.stderr)
         return 1
     BUILD.mkdir(exist_ok=True)
-    JUNIT.unlink(missing_ok=True)
+    RESULTS.unlink(missing_ok=True)
     command = [
-        *(sys.executable, "-m", "pytest", "-v", "--tb=short", f"--junitxml={JUNIT}"),
+        *(sys.executable, "-m", "pytest", "-v", "--tb=short", "-p", "tools.test_worker", f"--results={RESULTS}"),
         *("-n", str(min(WORKERS, 4)), "--dist", "load"),  # each has a browser and a Lab of its own
         *([] if any(names_a_path(argument) for argument in arguments) else ["tests/browser"]),
         *arguments,
     ]
     status = subprocess.run(command, cwd=ROOT, env={**os.environ, "INTERNALS_TEST_FULL": "1"}).returncode
-    try:
-        tests, _ = read_junit(JUNIT)
-    except (OSError, ElementTree.ParseError) as error:
-        print(f"browser-test: pytest wrote no results: {error}", file=sys.stderr)
+    if not RESULTS.exists():
+        print("browser-test: pytest wrote no results", file=sys.stderr)
         return status or 1
+    tests, _ = read_results([RESULTS])
     for label, why in tests.skipped:
         print(f"skipped {label}: {why}")
     for label in tests.failed:
