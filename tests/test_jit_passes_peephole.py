@@ -1,11 +1,25 @@
-"""Peephole rules, one example each that fires and one for each guard; and real PyTorch on the same text."""
+"""Peephole rules, one example each that fires and one for each guard; every rule with operands of all types in every place; and
+real PyTorch on the same text.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import islice, product
+from typing import Any
+
 import pytest
 
+import internals
+from internals.jit.ir import ListType, Node, Type
+from internals.jit.operators.registry import accepts, find_operators
+from internals.jit.passes import run_pass
 from internals.jit.passes.peephole import RULES, rules
+from internals.jit.passes.peephole_rules import Facts, Rule
+from tests.jit_graph_programs import frozen, interpret
 from tests.jit_pass_support import after, by_torch, canonical, parsed
+from tests.support import outcome
 
 F = "Float(2, 3, strides=[3, 1], requires_grad=0, device=cpu)"
 HEAD = f"""graph(%x : Tensor, %f : {F}, %l : Long(2, device=cpu), %b : Bool(2, device=cpu),
@@ -30,7 +44,7 @@ FIRES = [
     (f"%a : Tensor = aten::type_as(%f, %f); {T}", "%r : Tensor = aten::exp(%f)"),
     (f"%a : Tensor = aten::mul(%f, %one); {T}", "%r : Tensor = aten::exp(%f)"),
     (f"%a : Tensor = aten::div(%f, %one); {T}", "%r : Tensor = aten::exp(%f)"),
-    (f"%a : Tensor = aten::add(%f, %zero, %one); {T}", "%r : Tensor = aten::exp(%f)"),
+    (f"%a : Tensor = aten::add(%l, %zero, %one); {T}", "%r : Tensor = aten::exp(%l)"),
     (f"%a : Tensor = aten::sub(%f, %zero, %one); {T}", "%r : Tensor = aten::exp(%f)"),
     (f"%a : Tensor = aten::mul(%l, %one); {T}", "%r : Tensor = aten::exp(%l)"),
     ("%r : int = aten::add(%i, %zero)", "%i"),
@@ -77,7 +91,8 @@ HOLDS = [
     "%r : Tensor = aten::mul(%f, %one); %w : Tensor = aten::zero_(%f)",
     f"%a : Tensor = aten::mul(%f, %one); %w : Tensor = aten::zero_(%f); {T}",
     f"%a : Tensor = aten::mul(%f, %one); %w : Tensor = aten::zero_(%a); {T}",
-    f"%a : Tensor = aten::add(%f, %zero, %two); {T}",
+    f"%a : Tensor = aten::add(%f, %zero, %one); {T}",  # -0.0 + 0 is 0.0
+    f"%a : Tensor = aten::add(%l, %zero, %two); {T}",
     f"%a : Tensor = aten::type_as(%f, %x); {T}",
     f"%a : Tensor = aten::type_as(%f, %l); {T}",
     "%r : bool = aten::eq(%s, %s)",  # NaN
@@ -143,8 +158,108 @@ def test_the_table_can_be_read() -> None:
     assert any(line.startswith("t(t(x)) ") and line.endswith("->  x") for line in text.splitlines())
 
 
+# Operands of every type in every place: each of these values goes wherever a node that a rule looks at takes it
+
+POOL = f"""graph(%i : int, %s : float, %b : bool, %w : str, %o : int?, %f : {F},
+      %l : Long(2, 3, strides=[3, 1], requires_grad=0, device=cpu), %t : Bool(3, strides=[1], requires_grad=0, device=cpu)):
+  %zero : int = prim::Constant[value=0]()
+  %one : int = prim::Constant[value=1]()
+  %two : int = prim::Constant[value=2]()
+  %minus : int = prim::Constant[value=-1]()
+  %nought : float = prim::Constant[value=0.]()
+  %unit : float = prim::Constant[value=1.]()
+  %true : bool = prim::Constant[value=1]()
+  %false : bool = prim::Constant[value=0]()
+  %empty : str = prim::Constant[value=""]()
+  %none : NoneType = prim::Constant()
+  %sizes : int[] = prim::Constant[value=[2, 3]]()
+  %row : int[] = prim::Constant[value=[3]]()
+  %plus : int = aten::add(%i, %two)
+  %added : int = aten::add(%two, %i)
+  %less : int = aten::sub(%i, %two)
+  %taken : int = aten::sub(%two, %i)
+  %ni : Tensor = prim::NumToTensor(%i)
+  %ns : Tensor = prim::NumToTensor(%s)
+  %nb : Tensor = prim::NumToTensor(%b)
+  %turned : Tensor = aten::t(%f)
+  %summed : Tensor = aten::_grad_sum_to_size(%f, %sizes)
+  %ints : int[] = prim::ListConstruct(%i, %zero, %two)
+  %pair : int[] = prim::ListConstruct(%one, %i)
+  %tensors : Tensor[] = prim::ListConstruct(%f, %l)
+"""
+CONSTANTS = {"false", "one", "two", "minus", "none", "unit"}  # the third operand and those behind it
+ARGUMENTS = ((-7, float("nan"), True, "a", None), (0, -0.0, False, "", 3), (3, 2.5, True, "ab", 0))
+NAMES = {internals.Tensor: "Tensor", type(None): "NoneType", internals.device: "Device"}
+# What has several results, or results that have to stay inside, is tested above; no operator takes a bool to a bool.
+ELSEWHERE = {"bool(b)", "size(x)", "len(size(x))", "x, y = [a, b]", "True if c else False"}
+
+Pool = dict[str, tuple[Type, Any]]  # type and content of a value, by its name
+
+
+def calls(kind: str, pool: Pool) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """The operands that a node of this kind can have, and its result."""
+    for operator in find_operators(kind):
+        formals = operator.schema.arguments
+        places = [[n for n in pool if i < 2 or n in CONSTANTS] for i in range(len(formals))]
+        if any(a.is_out for a in formals) or len(formals) > 4:
+            continue
+        for types in product(*({pool[n][0] for n in names} for names in places)):
+            if not accepts(operator.schema, types):
+                continue
+            for names in product(*([n for n in names if pool[n][0] == t] for names, t in zip(places, types))):
+                result, error = outcome(lambda: operator.fn(*(pool[n][1] for n in names)))  # noqa: B023
+                if error is None and result is not None:
+                    yield names, result
+
+
+def type_name(value: Any, operands: Iterable[Type]) -> str:
+    if isinstance(value, list):
+        return next((str(t) for t in operands if isinstance(t, ListType)), "int[]")
+    return NAMES.get(type(value), type(value).__name__)
+
+
+def noting(rule: Rule, found: set[str]) -> Rule:
+    def find(node: Node, facts: Facts) -> Any:
+        result = rule.find(node, facts)
+        if result is not None:
+            found.add(rule.pattern)
+        return result
+
+    return replace(rule, find=find)
+
+
+@pytest.mark.parametrize("numbers", ARGUMENTS, ids=str)
+def test_no_operand_is_taken_for_another(numbers: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A result is what the operator by itself makes of these operands, whichever rules have looked at the node."""
+    found: set[str] = set()
+    monkeypatch.setattr("internals.jit.passes.peephole.RULES", [noting(rule, found) for rule in RULES])
+    floats = internals.arange(6.0).view(2, 3) * numbers[1]
+    arguments = [*numbers, floats, internals.arange(6).view(2, 3), internals.tensor([True, False, True])]
+    head = parsed(f"{POOL}  return ()\n")
+    values = [*head.inputs(), *(v for node in head.nodes() for v in node.outputs())]
+    all_of_them = ", ".join(f"%{v.debugName()}" for v in values)
+    contents = interpret(parsed(f"{POOL}  return ({all_of_them})\n"), arguments)
+    pool = {v.debugName(): (v.type(), content) for v, content in zip(values, contents, strict=True)}
+
+    kinds = dict.fromkeys(rule.kind for rule in RULES)
+    everything = ((kind, names, result) for kind in kinds for names, result in calls(kind, pool))
+    while some := list(islice(everything, 100)):
+        text, expected = POOL, {}
+        for i, (kind, names, result) in enumerate(some):
+            call = f"%r{i} : {type_name(result, (pool[n][0] for n in names))} = {kind}({', '.join('%' + n for n in names)})"
+            text += f"  {call}\n"
+            if isinstance(result, internals.Tensor):  # of which the caller gets a copy, or it could tell which are one
+                text += f"  %c{i} : Tensor = aten::clone(%r{i}, %none)\n"
+            expected[f"%{'c' if isinstance(result, internals.Tensor) else 'r'}{i}"] = call, repr(frozen(result))
+        graph = parsed(f"{text}  return ({', '.join(expected)})\n")
+        run_pass("peephole", graph, verify=True)
+        for (call, wanted), ours in zip(expected.values(), interpret(graph, arguments), strict=True):
+            assert repr(frozen(ours)) == wanted, call  # as texts, which tell -0.0 from 0.0
+    assert {rule.pattern for rule in RULES} - found == ELSEWHERE
+
+
 # Where PyTorch has the same rule, it makes the same of it
-OURS = ("%f, %one", "%l, %one", "%f, %zero", "Float(%s)", "%zero, %i", "%one, %i", "len(%a)", "(%none, %none)")
+OURS = ("%f, %one", "%l, %one", "%f, %zero", "%l, %zero", "Float(%s)", "%zero, %i", "%one, %i", "len(%a)", "(%none, %none)")
 SAME = [lines for lines, _ in FIRES if not any(k in lines for k in OURS)]
 
 
