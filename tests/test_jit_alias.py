@@ -12,7 +12,9 @@ import internals
 from internals.jit.ir import Block, Graph, Node, Value
 from internals.jit.ir.parser import parse_ir
 from internals.jit.operators.alias_analysis import AliasDb
+from internals.jit.passes import run_pass
 from tests.answers import answer
+from tests.jit_graph_programs import interpret
 from tests.support import examples
 
 HEAD = """graph(%x : Tensor, %y : Tensor, %n : int, %c : bool):
@@ -162,6 +164,70 @@ def test_what_is_written_in_a_loop_was_carried_around() -> None:
     """)
     assert db.may_alias(v["k"], v["a"]) and db.has_writers(v["a"])  # they change places every time
     assert db.writes_to_alias(v["p"].node(), [v["b"]])
+
+
+# A container T of %a, where it is made, and how %e comes out of it again
+CONTAINERS = {
+    "list": ("Tensor[]", "prim::ListConstruct(%a)", "%e : Tensor = aten::__getitem__(%o, %zero)"),
+    "unpacked list": ("Tensor[]", "prim::ListConstruct(%a, %a)", "%e : Tensor, %f : Tensor = prim::ListUnpack(%o)"),
+    "tuple": ("(Tensor, int)", "prim::TupleConstruct(%a, %n)", "%e : Tensor = prim::TupleIndex(%o, %zero)"),
+    "unpacked tuple": ("(int, Tensor)", "prim::TupleConstruct(%n, %a)", "%m : int, %e : Tensor = prim::TupleUnpack(%o)"),
+    "dict": ("Dict(int, Tensor)", "prim::DictConstruct(%n, %a)", "%e : Tensor = aten::__getitem__(%o, %n)"),
+}
+PLACES = {
+    "here": "%o : T = make",
+    "if": "%o : T = prim::If(%c)\nblock0():\n%p : T = make\n-> (%p)\nblock1():\n%q : T = make\n-> (%q)",
+    "loop": "%s : T = make\n%o : T = prim::Loop(%n, %true, %s)\nblock0(%i : int, %k : T):\n%p : T = make\n-> (%true, %p)",
+    "if in a loop": "%s : T = make\n%o : T = prim::Loop(%n, %true, %s)\nblock0(%i : int, %k : T):\n%j : T = prim::If(%c)\n"
+    "block0():\n%p : T = make\n-> (%p)\nblock1():\n-> (%k)\n-> (%true, %j)",
+    "fork": "%h : Future(T) = prim::fork_0(%a, %n)\n%o : T = aten::wait(%h)",
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_what_a_container_lets_out_is_what_went_in(container: str, place: str) -> None:
+    """Wherever it was made: a write to it is a write to what went in, and no pass takes the two sums for one."""
+    type, make, take = CONTAINERS[container]
+    text = f"""%a : Tensor = aten::neg(%x)
+        {PLACES[place]}
+        {take}
+        %before : Tensor = aten::sum(%a, %none)
+        %w : Tensor = aten::neg_(%e)
+        %after : Tensor = aten::sum(%a, %none)
+        %change : Tensor = aten::sub(%after, %before, %one)
+        return (%change)
+        with prim::fork_0 = graph(%a : Tensor, %n : int):
+        %o : T = make
+        return (%o)""".replace("T)", f"{type})").replace(" T ", f" {type} ").replace("make", make)
+    graph = graph_of(text if place == "fork" else text.partition("with")[0])
+    db, v = AliasDb(graph), values_of(graph.block())
+    assert db.may_alias(v["e"], v["a"]) and db.has_writers(v["a"])
+    assert db.may_contain_alias(v["o"], v["a"]) and db.writes_to_alias(v["w"].node(), [v["o"]])
+    run_pass("cse", graph, verify=True)
+    assert interpret(graph, [internals.ones(2), internals.ones(2), 1, True]).item() == 4  # from -2 to 2
+
+
+@pytest.mark.parametrize("container", [None, *CONTAINERS])
+def test_after_a_wait_anything_may_have_been_written_to(container: str | None) -> None:
+    """By what was forked: to what it was given, or to what it found in there."""
+    type, make, take = CONTAINERS[container] if container else ("Tensor", "aten::detach(%a)", "%e : Tensor = aten::detach(%o)")
+    graph = graph_of(f"""%a : Tensor = aten::neg(%x)
+        %o : {type} = {make}
+        %before : Tensor = aten::sum(%a, %none)
+        %h : Future(Tensor) = prim::fork_0(%o, %n, %zero)
+        %done : Tensor = aten::wait(%h)
+        %after : Tensor = aten::sum(%a, %none)
+        %change : Tensor = aten::sub(%after, %before, %one)
+        return (%change)
+        with prim::fork_0 = graph(%o : {type}, %n : int, %zero : int):
+        {take}
+        %w : Tensor = aten::neg_(%e)
+        return (%w)""")
+    db, v = AliasDb(graph), values_of(graph.block())
+    assert db.has_writers(v["a"]) and db.writes_to_alias(v["done"].node(), [v["a"]])
+    run_pass("cse", graph, verify=True)
+    assert interpret(graph, [internals.ones(2), internals.ones(2), 1, True]).item() == 4  # from -2 to 2
 
 
 def test_code_that_is_not_here_may_do_anything() -> None:

@@ -372,4 +372,5 @@ def _only_reads(user: Node, offset: int, graph: Graph) -> bool:
     ):
         return False
     gives_containers = any(is_mutable_type(v.type()) and v.type().kind() != "TensorType" for v in user.outputs())
-    return schema.arguments[offset].alias_info is None and not gives_containers and not schema.is_vararg
+    annotated = any(part.alias_info is not None for part in (schema.arguments[offset], *schema.returns))
+    return not annotated and not gives_containers and not schema.is_vararg
