@@ -173,6 +173,25 @@ CONTAINERS = {
     "tuple": ("(Tensor, int)", "prim::TupleConstruct(%a, %n)", "%e : Tensor = prim::TupleIndex(%o, %zero)"),
     "unpacked tuple": ("(int, Tensor)", "prim::TupleConstruct(%n, %a)", "%m : int, %e : Tensor = prim::TupleUnpack(%o)"),
     "dict": ("Dict(int, Tensor)", "prim::DictConstruct(%n, %a)", "%e : Tensor = aten::__getitem__(%o, %n)"),
+    **{
+        f"list, {call}": (
+            "Tensor[]",
+            "prim::ListConstruct(%a)",
+            f"%l : Tensor[] = aten::{call}\n%e : Tensor = aten::__getitem__(%l, %zero)",
+        )
+        for call in ("slice(%o, %zero, %one, %one)", "add(%o, %o)", "mul(%o, %one)", "copy(%o)", "list(%o)")
+    },
+    **{
+        f"dict, {call}": ("Dict(int, Tensor)", "prim::DictConstruct(%n, %a)", f"%{call}")
+        for call in (
+            "l : Tensor[] = aten::values(%o)\n%e : Tensor = aten::__getitem__(%l, %zero)",
+            "l : Dict(int, Tensor) = aten::copy(%o)\n%e : Tensor = aten::__getitem__(%l, %n)",
+            "e : Tensor = aten::pop(%o, %n)",
+            "e : Tensor = aten::get(%o, %n, %y)",
+            "l : (int, Tensor)[] = aten::items(%o)\n%t : (int, Tensor) = aten::__getitem__(%l, %zero)\n"
+            "%e : Tensor = prim::TupleIndex(%t, %one)",
+        )
+    },
 }
 PLACES = {
     "here": "%o : T = make",
@@ -215,12 +234,12 @@ def test_after_a_wait_anything_may_have_been_written_to(container: str | None) -
     graph = graph_of(f"""%a : Tensor = aten::neg(%x)
         %o : {type} = {make}
         %before : Tensor = aten::sum(%a, %none)
-        %h : Future(Tensor) = prim::fork_0(%o, %n, %zero)
+        %h : Future(Tensor) = prim::fork_0(%o, %n, %y, %zero, %one)
         %done : Tensor = aten::wait(%h)
         %after : Tensor = aten::sum(%a, %none)
         %change : Tensor = aten::sub(%after, %before, %one)
         return (%change)
-        with prim::fork_0 = graph(%o : {type}, %n : int, %zero : int):
+        with prim::fork_0 = graph(%o : {type}, %n : int, %y : Tensor, %zero : int, %one : int):
         {take}
         %w : Tensor = aten::neg_(%e)
         return (%w)""")
