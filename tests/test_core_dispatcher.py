@@ -7,6 +7,7 @@ import functools
 import pickle
 import threading
 import warnings
+import zlib
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,11 @@ from internals.core.device import device
 from internals.core.dispatch_key import DispatchKey
 from internals.core.dispatcher import dispatcher, exclude_keys, include_keys
 from internals.core.geometry import default_keys
-from internals.core.tensor_impl import array, from_array
+from internals.core.tensor_impl import TensorImpl, array, from_array
 from internals.library import Library
+from tests.op_arguments import arguments
+from tests.support import outcome
+from tests.test_op_fuzz import build, call_function
 
 
 def ones(*sizes: int) -> torch.Tensor:
@@ -192,6 +196,36 @@ def test_version_counters_and_bases() -> None:
     d = a.detach()
     d.add_(1)
     assert a._version == 3
+
+
+# Composites count where they write: nothing in a dropout of nothing, once for the size and once for the elements elsewhere.
+OTHERWISE = {
+    **dict.fromkeys(["detach_", "dropout_", "feature_dropout_", "feature_alpha_dropout_"], 0),
+    **dict.fromkeys(["hstack.out", "vstack.out", "row_stack.out", "dstack.out", "column_stack.out"], 2),
+}
+
+
+def test_every_write_of_every_operator_is_counted_once() -> None:
+    """The version of each argument that is written to, the second and third as well, and of no other."""
+    counted = 0
+    for op in dispatcher.operators.values():
+        name = op.name.removeprefix("aten::")
+        if not (op.name.startswith("aten::") and any(a.is_write for a in op.schema.arguments)):
+            continue
+        stream = np.random.default_rng(zlib.crc32(op.name.encode()))
+        for _ in range(60):
+            values, error = outcome(lambda: arguments(op.schema, stream))  # noqa: B023
+            if error is not None:
+                break
+            built = [build(v, torch) for v in values.values()]
+            before = [t._version if isinstance(t, TensorImpl) else 0 for t in built]
+            if outcome(lambda: call_function(op, *built))[1] is None:  # noqa: B023
+                changes = [t._version - n if isinstance(t, TensorImpl) else 0 for t, n in zip(built, before)]
+                written = [OTHERWISE.get(name, 1) * (a.is_write and t is not None) for a, t in zip(op.schema.arguments, built)]
+                assert changes == written, op.schema
+                counted += 1
+                break
+    assert counted > 800
 
 
 @pytest.mark.parametrize("path", ["aten.add", "aten.add.Tensor", "aten.relu.default", "aten.__and__", "aten"])
