@@ -6,6 +6,7 @@ import gc
 import threading
 import warnings
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -88,6 +89,62 @@ def test_a_gradient_nobody_else_holds_becomes_grad_without_a_copy() -> None:
     (a + b).backward(internals.ones(3))
     a.grad.add_(1)
     assert b.grad.tolist() == [1.0, 1.0, 1.0]  # both got the same gradient, but not the same memory
+
+
+# Two leaves whose gradients begin as one tensor, or as views of one; and what happens between there and the end.
+JOINED: dict[str, Callable[[Any, Any], Any]] = {
+    "x + y": lambda x, y: x + y,
+    "x + x + y": lambda x, y: x + x + y,
+    "x - -y": lambda x, y: x - -y,
+    "x + y.t()": lambda x, y: x + y.t(),
+    "x.t() + y.t()": lambda x, y: x.t() + y.t(),
+    "x.view(4) + y.view(4)": lambda x, y: x.view(4) + y.view(4),
+    "x.reshape(1, 2, 2) + y[None]": lambda x, y: x.reshape(1, 2, 2) + y[None],
+    "cat": lambda x, y: internals.cat([x, y]),
+    "stack": lambda x, y: internals.stack([x, y], 1),
+    "where": lambda x, y: internals.where(internals.tensor([[True, False], [False, True]]), x, y),
+    "clones": lambda x, y: x.clone() + y.clone(),
+    "expand": lambda x, y: x.expand(3, 2, 2) + y,
+    "parts": lambda x, y: x[0] + y[1],
+    "unbind": lambda x, y: x.unbind()[0] + y.unbind(1)[0],
+    "add_": lambda x, y: x.clone().add_(y),
+    "copy_": lambda x, y: internals.cat([x.clone().copy_(y), x]),
+    "broadcast": lambda x, y: sum(internals.broadcast_tensors(x, y)),
+    "identity": lambda x, y: internals.nn.functional.dropout(x, 0.5, False) + internals.nn.functional.dropout(y, 0.5, False),
+}
+AFTERWARDS: dict[str, Callable[[Any], Any]] = {
+    "nothing": lambda z: z,
+    "mul": lambda z: z.mul(2),
+    "add": lambda z: z + z,
+    "view": lambda z: z.reshape(-1),
+    "transpose": lambda z: z.transpose(0, -1),
+    "clone": lambda z: z.clone(),
+    "part": lambda z: z[..., :2],
+    "twice": lambda z: z.reshape(-1).mul(2),
+}
+
+
+@pytest.mark.parametrize("joined", JOINED)
+def test_no_grad_shares_its_memory_with_anything(joined: str) -> None:
+    """Not with that of another leaf (in PyTorch they may be views of one), with what was given, or with what a hook kept."""
+    for afterwards in AFTERWARDS.values():
+        for kept in (False, True):
+            x, y = (internals.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True) for _ in range(2))
+            seen: list[Any] = []
+            z = JOINED[joined](x, y)
+            if kept:
+                x.register_hook(seen.append)
+                y.register_hook(seen.append)
+                z.retain_grad()
+            result = afterwards(z)
+            given = internals.ones_like(result)
+            result.backward(given)
+            held = [x, y, x.grad, y.grad, given, *([z.grad] if kept else [])]
+            assert len({t.untyped_storage().data_ptr() for t in held}) == len(held)
+            assert {x.grad.untyped_storage().data_ptr(), y.grad.untyped_storage().data_ptr()}.isdisjoint(
+                t.untyped_storage().data_ptr() for t in seen
+            )
+            assert x.grad.stride() == y.grad.stride() == (2, 1) and x.grad._base is None
 
 
 def test_a_weight_used_through_its_transpose_gets_a_contiguous_gradient() -> None:
