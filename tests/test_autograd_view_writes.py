@@ -90,3 +90,48 @@ def describe(T: Any, make: Any, look: Any, write: Any) -> Any:
 
 def name(t: Any) -> str | None:
     return None if t.grad_fn is None else t.grad_fn.name().rpartition("::")[2]
+
+
+# A base that begins inside its storage, or lies there in another order: views and gradients count from its first element.
+PLACES: dict[str, Callable[[Any], Any]] = {
+    "at the beginning": lambda memory: memory[:3],
+    "further on": lambda memory: memory[1:],
+    "rows and columns": lambda memory: memory[2:, 1:],
+    "transposed": lambda memory: memory[1:, 2:].t(),
+    "with gaps": lambda memory: memory[1:, ::2],
+}
+PARTS: dict[str, Callable[[Any], Any]] = {
+    "all": lambda b: b[:],
+    "row": lambda b: b[1],
+    "columns": lambda b: b[:, 1:],
+    "part of a part": lambda b: b[1:][:, 1:],
+    "transposed": lambda b: b.t()[1:],
+    "diagonal": lambda b: b.diagonal(),
+    "strided": lambda b: b.as_strided((2,), (b.stride(1),), b.storage_offset() + b.stride(0)),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_gradients_find_their_part_of_a_base_wherever_it_begins(place: str, dtype: str) -> None:
+    """By differences: through a write to a view, and in a view that was there before its base was written to."""
+    kind = getattr(internals, dtype)
+    memory, place_of = internals.arange(20).view(5, 4).to(kind) / 8, PLACES[place]
+    parts = dict(PARTS)
+    if kind.is_complex:
+        parts["real numbers"] = lambda b: internals.view_as_real(b)[..., 1:]
+    elif place == "further on":
+        parts["complex numbers"] = lambda b: internals.view_as_complex(b[1:, 2:])
+    for part in parts.values():
+        for early in (False, True):
+
+            def result(inside: Any, outside: Any, part: Any = part, early: bool = early) -> Any:
+                base = place_of(memory.clone()).detach()
+                looked = part(base) if early else None
+                base.mul_(outside)
+                view = part(base)
+                view.mul_(inside if view.dtype is kind else inside.real if kind.is_complex else internals.complex(inside, inside))
+                return base.clone() if looked is None else looked.sin()
+
+            numbers = internals.tensor([0.75], dtype=kind), internals.tensor([1.5], dtype=kind)
+            assert internals.autograd.gradcheck(result, [n.requires_grad_() for n in numbers])
