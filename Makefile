@@ -14,7 +14,7 @@ export PYTHON
 export NUMBA_CACHE_DIR ?= $(CURDIR)/build/numba_cache
 export INTERNALS_CACHE_DIR ?= $(CURDIR)/build/machine_code
 
-.PHONY: help setup hub lab tour test test-full test-gpu runtimes-test browser-test oracle goldens cuda workshop site notebooks bench bench-env bench-full bench-serving bench-gpu slides handout bundle lock clean
+.PHONY: help setup hub lab tour test test-full mutants test-gpu runtimes-test browser-test oracle goldens cuda workshop site notebooks bench bench-env bench-full bench-serving bench-gpu slides handout bundle lock clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -35,6 +35,9 @@ test: setup ## lint, types, unit tests and every notebook against its stored out
 
 test-full: setup ## the same with the slow tests and many more random cases
 	@$(RUN) -m tools.test --full $(ARGS)
+
+mutants: setup ## a test of the tests: planted faults, and whether a test fails; sampled, half an hour
+	@$(RUN) -m tools.mutants $(ARGS)
 
 test-gpu: cuda ## the tests of the CUDA backend on a real GPU
 	@$(RUN) -m tools.test_gpu $(ARGS)

@@ -1,0 +1,150 @@
+"""Which test runs which block: recorded once, a file of tests at a time, and kept in
+`build/mutants/reach`.
+
+What a test's subprocesses reach counts as well (`site/sitecustomize.py` in them). A test that
+fails before anything was planted is left out: it says nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from tools.mutants import blocks, children
+from tools.mutants.blocks import PACKAGES
+
+VARIABLE = "INTERNALS_MUTANTS_REACH"  # a folder where subprocesses leave what they reached
+ARGUMENTS = ("-q", "--tb=line", "-p", "no:cacheprovider", "-p", "no:nbval", "-p", "no:xdist")
+LIMIT = 900.0  # seconds of CPU for a file of tests
+
+
+class Test(NamedTuple):
+    """A test that reaches what was asked for."""
+
+    file: str
+    name: str  # pytest's node id
+    cost: float  # seconds
+    breadth: int  # how many blocks it reaches
+
+
+class Recorder:
+    """A plugin of pytest that notes the blocks between the beginning and the end of each test."""
+
+    def __init__(self, reached: set[int], folder: Path) -> None:
+        self.reached, self.folder = reached, folder
+        self.names: list[str] = []
+        self.costs: list[float] = []
+        self.blocks: list[Any] = []
+        self.passed: dict[str, bool] = {}
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        self.reached.clear()
+        begin = os.times()
+        yield
+        end = os.times()
+        for path in self.folder.glob("*.npy"):
+            self.reached.update(np.load(path).tolist())
+            path.unlink()
+        if self.passed.get(item.nodeid):
+            self.names.append(item.nodeid)
+            self.costs.append(sum(end[:4]) - sum(begin[:4]))
+            self.blocks.append(np.fromiter(self.reached, np.uint32, len(self.reached)))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "setup":
+            self.passed[report.nodeid] = report.passed
+        elif not report.passed:
+            self.passed[report.nodeid] = False
+
+    def save(self, path: Path, of: str) -> None:
+        lengths = np.array([len(b) for b in self.blocks], np.int64)
+        every = np.concatenate(self.blocks) if self.blocks else np.empty(0, np.uint32)
+        temporary = path.with_suffix(".part.npz")
+        np.savez_compressed(
+            temporary,
+            of=of,
+            names=np.array(self.names, str),
+            costs=np.array(self.costs),
+            lengths=lengths,
+            blocks=every,
+        )
+        temporary.replace(path)
+
+
+def digest_of(root: Path, places: Iterable[str]) -> str:
+    """Changes when a Python file at one of these places does."""
+    paths = [
+        p
+        for place in places
+        for p in ([root / place] if place.endswith(".py") else (root / place).rglob("*.py"))
+    ]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(paths))).hexdigest()
+
+
+def record(root: Path, folder: Path, files: list[str], log: Path) -> list[str]:
+    """Record what has no record yet or one of another version; returns the files where that failed."""
+    failed = []
+    folder.mkdir(parents=True, exist_ok=True)
+    source = digest_of(root, PACKAGES)
+    for file in files:
+        path = folder / (file.replace("/", "__") + ".npz")
+        of = source + digest_of(root, [file])
+        if path.exists() and str(np.load(path)["of"]) == of:
+            continue
+        ended = children.run(partial(_record, root, file, path, of), log, LIMIT)
+        if not path.exists():
+            failed.append(file)
+            (folder / "failed").mkdir(exist_ok=True)
+            log.rename(folder / "failed" / f"{path.stem}.{ended.status}.log")
+    return failed
+
+
+def _record(root: Path, file: str, path: Path, of: str) -> int:
+    if (
+        sys.modules.get("torch", ...) is None
+    ):  # hidden, but the record is to serve with and without it
+        del sys.modules["torch"], os.environ["INTERNALS_ORACLE"]
+    with tempfile.TemporaryDirectory() as left:
+        os.environ[VARIABLE] = left
+        recorder = Recorder(blocks.install(root), Path(left))
+        pytest.main([*ARGUMENTS, file], plugins=[recorder])
+    recorder.save(path, of)
+    return 0
+
+
+def reaching(folder: Path, wanted: dict[str, set[int]]) -> dict[str, list[Test]]:
+    """For each name in `wanted` the tests that run one of its blocks."""
+    found: dict[str, list[Test]] = {name: [] for name in wanted}
+    every = np.array(sorted(set().union(*wanted.values())), np.uint32)
+    names_of: dict[int, list[str]] = {}
+    for name, numbers in wanted.items():
+        for which in numbers:
+            names_of.setdefault(which, []).append(name)
+    for path in sorted(folder.glob("*.npz")):
+        with np.load(path) as data:
+            names, costs, lengths, reached = (
+                data[k] for k in ("names", "costs", "lengths", "blocks")
+            )
+        owner = np.repeat(np.arange(len(names)), lengths)
+        hit = np.isin(reached, every)
+        pairs: dict[str, set[int]] = {}
+        for which, test in zip(reached[hit].tolist(), owner[hit].tolist()):
+            for name in names_of[which]:
+                pairs.setdefault(name, set()).add(test)
+        for name, tests in pairs.items():
+            for i in sorted(tests):
+                test_name = str(names[i])
+                found[name].append(
+                    Test(test_name.partition("::")[0], test_name, float(costs[i]), int(lengths[i]))
+                )
+    return found
