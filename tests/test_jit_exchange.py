@@ -39,7 +39,7 @@ def run_in_pytorch(text: str, name: str, which: int) -> Plain:
         function = torch._C._create_function_from_graph(name, graph)
         return outcome(torch, function, program.arguments(torch, which), [])
 
-    return answer(ask, about=text, family="programs")
+    return answer(ask, about=(which, text), family="programs")
 
 
 def run_python_in_pytorch(name: str, which: int) -> Plain:

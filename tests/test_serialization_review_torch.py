@@ -6,40 +6,46 @@ import io
 import warnings
 from typing import Any
 
-import pytest
-
 import internals
 from internals import jit
-
-torch: Any = pytest.importorskip("torch")
+from tests.answers import answer
+from tests.jit_sources import define
+from tests.serialization_archives import comparable, saved_by_pytorch
+from tests.support import assert_same
 
 
 def carriage_return(x: internals.Tensor) -> str:
     return "\r\n\\r\r1"
 
 
-def norms(x):  # type: ignore[no-untyped-def]
+NORMS = """
+def norms(x):
     return torch.norm(x), torch.norm(x, dim=1), torch.norm(x, 1.0), torch.norm(x, 2.0, 1, True)
+"""
 
 
 def test_a_real_load_of_code_with_a_carriage_return() -> None:
     file = io.BytesIO()
     jit.save(jit.script(carriage_return), file)
-    for load, ones in ((jit.load, internals.ones), (torch.jit.load, torch.ones)):
-        file.seek(0)
+    data = file.getvalue()
+
+    def run(T: Any) -> str:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
-            assert load(file)(ones(1)) == "\r\n\\r\r1"
+            return T.jit.load(io.BytesIO(data))(T.ones(1))
+
+    assert run(internals) == answer(run, about=comparable(data), family="archives") == "\r\n\\r\r1"
 
 
 def test_a_real_archive_with_norm() -> None:
     """`torch.norm` is scripted whole, with the norms of matrices that this call does not want."""
-    file = io.BytesIO()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        real = torch.jit.script(norms)
+
+    def ask(torch: Any) -> tuple[bytes, Any]:
+        real, file = torch.jit.script(define(NORMS, torch=torch)), io.BytesIO()
         torch.jit.save(real, file)
-    x = torch.linspace(-1, 2, 12).reshape(3, 4)
-    file.seek(0)
-    for ours, theirs in zip(jit.load(file)(internals.tensor(x.tolist())), real(x), strict=True):
-        assert internals.allclose(ours, internals.tensor(theirs.tolist()))
+        return file.getvalue(), real(torch.linspace(-1, 2, 12).reshape(3, 4))
+
+    data, expected = saved_by_pytorch(ask)
+    found = jit.load(io.BytesIO(data))(internals.linspace(-1, 2, 12).reshape(3, 4))
+    for ours, theirs in zip(found, expected, strict=True):
+        assert_same(ours, theirs)
