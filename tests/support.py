@@ -104,9 +104,7 @@ def assert_same(
     )
     if strides:
         assert ours.stride() == tuple(theirs.stride()), f"strides {ours.stride()} against {tuple(theirs.stride())}"
-    expected = (
-        theirs if isinstance(theirs, (np.ndarray, np.generic)) else theirs.numpy(force=True)
-    )
+    expected = theirs if isinstance(theirs, (np.ndarray, np.generic)) else theirs.numpy(force=True)
     tolerance = TOLERANCE.get(ours.dtype.name)
     if tolerance is None:
         np.testing.assert_array_equal(array(ours), expected)

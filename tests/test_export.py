@@ -137,10 +137,14 @@ def test_it_becomes_torchscript_that_pytorch_runs(name: str) -> None:
         found = []
         for call in torch.load(FOLDER / f"{name}.case.pt")["calls"]:
             given = (*call["inputs"], *call["kwargs"].values())
-            numbers = int if name.startswith("formulas") else torch.Tensor  # elsewhere they are constants of the program
+            numbers = (
+                int if name.startswith("formulas") else torch.Tensor
+            )  # elsewhere they are constants of the program
             with torch.no_grad():
                 tensors = [
-                    x.clone() if isinstance(x, torch.Tensor) else x for x in given if isinstance(x, (torch.Tensor, numbers))
+                    x.clone() if isinstance(x, torch.Tensor) else x
+                    for x in given
+                    if isinstance(x, (torch.Tensor, numbers))
                 ]
                 result = there(*tensors)
             found.append(difference(torch, leaves(result), leaves(call["expected"]), "result"))

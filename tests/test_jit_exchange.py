@@ -120,4 +120,3 @@ def test_modules_have_the_same_methods(name: str) -> None:
         return outcome(T, scripted, program.arguments(T), parameters), names, list(scripted.state_dict())
 
     assert_same(described(internals), answer(described, family="programs"))
-

@@ -21,7 +21,6 @@ from tests.support import assert_same_outcome
 early = pytest.mark.filterwarnings("ignore:Detected call of `lr_scheduler.step")
 
 
-
 def agree(see: Callable[[Any], Any]) -> None:
     """What is seen is equal in both libraries."""
     assert see(T) == answer(see, family="optim")

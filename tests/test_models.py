@@ -219,7 +219,9 @@ def sample(t: Any, most: int = 10) -> Any:
     some = numbers[:: max(1, -(-numbers.size // most))]
     if numbers.dtype.kind != "f":
         return some
-    return np.append(some, [np.abs(numbers).max(), np.sqrt(np.square(numbers, dtype=np.float64).mean())]).astype(numbers.dtype)
+    return np.append(some, [np.abs(numbers).max(), np.sqrt(np.square(numbers, dtype=np.float64).mean())]).astype(
+        numbers.dtype
+    )
 
 
 def scores(model: Any, x: Any) -> Any:

@@ -47,7 +47,8 @@ def test_schedules_are_pytorchs() -> None:
     def plans(lib: Any) -> list[str]:
         """Of each step the first letters of its action."""
         return [
-            " ".join(quiet_schedule(lib, **dict(zip(names, numbers)))(n).name[:8] for n in range(25)) for numbers in choices
+            " ".join(quiet_schedule(lib, **dict(zip(names, numbers)))(n).name[:8] for n in range(25))
+            for numbers in choices
         ]
 
     for ours, theirs, numbers in zip(plans(internals), answer(plans, family="programs"), choices, strict=True):

@@ -30,8 +30,6 @@ def to_real(torch: Any, stored: Any) -> Any:
     return stored
 
 
-
-
 @pytest.mark.parametrize("name", EXPECTED)
 def test_archives_of_1_0_1_become_todays_and_back(name: str, tmp_path: Path) -> None:
     """Modern, old, modern: each runs as the first did."""

@@ -96,7 +96,12 @@ MODULES: dict[str, tuple[Any, tuple[int, ...]]] = {
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "name, train",
-    [(name, train) for name in sorted(MODULES) for train in (False, True) if full() or (name, train) != ("encoder", True)],
+    [
+        (name, train)
+        for name in sorted(MODULES)
+        for train in (False, True)
+        if full() or (name, train) != ("encoder", True)
+    ],
 )
 def test_modules(name: str, train: bool) -> None:
     make, sizes = MODULES[name]
@@ -121,7 +126,8 @@ def test_modules(name: str, train: bool) -> None:
 @pytest.mark.parametrize(
     "name, how",
     [("resnet18", "trace"), ("squeezenet1_1", "script")]
-    + [("resnet18", "script"), ("squeezenet1_1", "trace"), ("mobilenet_v2", "trace"), ("mobilenet_v2", "script")] * full(),
+    + [("resnet18", "script"), ("squeezenet1_1", "trace"), ("mobilenet_v2", "trace"), ("mobilenet_v2", "script")]
+    * full(),
 )
 def test_models_of_torchvision(name: str, how: str) -> None:
     torch = oracle()
