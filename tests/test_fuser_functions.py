@@ -40,8 +40,8 @@ SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 0.5, -2
 
 
 def constant(name: str, value: Any) -> str:
-    kind = {int: "int", float: "float", str: "str"}[type(value)]
-    return f"  %{name} : {kind} = prim::Constant[value={value!r}]()".replace("'", '"')
+    kind = {bool: "bool", int: "int", float: "float", str: "str"}[type(value)]
+    return f"  %{name} : {kind} = prim::Constant[value={int(value) if kind == 'bool' else repr(value)}]()".replace("'", '"')
 
 
 def calls(name: str, constants: tuple[Any, ...]) -> str:
@@ -59,21 +59,45 @@ def close(a: Any, b: Any) -> None:
     np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=rtol, atol=atol)
 
 
-def numbers(dtype: str) -> Any:
+def numbers(dtype: str, bounds: tuple[Any, ...] = ()) -> Any:
+    """Also the numbers at which an operator does something else, and their neighbours."""
     random = np.random.default_rng(0)
     spread = [random.normal(size=301) * scale for scale in (0.01, 1.0, 8.0)]
-    return torch.from_numpy(np.concatenate([*spread, SPECIAL]).astype(dtype))
+    at = np.array([sign * b for b in (3.0, 6.0, *bounds) if isinstance(b, float) for sign in (1, -1)], dtype)
+    near = [np.nextafter(at, np.array(side, dtype)) for side in (np.inf, -np.inf)]
+    return torch.from_numpy(np.concatenate([*spread, SPECIAL, at, *near]).astype(dtype))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_of_one_tensor(name: str, dtype: str) -> None:
     constants, ulps = FUNCTIONS[name]
-    (fused,), (unfused,), _ = both(calls(name, constants), numbers(dtype))
+    (fused,), (unfused,), _ = both(calls(name, constants), numbers(dtype, constants))
     if name in ("gelu", "mish", "silu", "softplus", "elu"):
         close(fused, unfused)
     else:
         assert_same(fused, unfused, ulps if dtype == "float32" else max(ulps, 2 * bool(ulps)))
+
+
+# Gradients that change at a bound, and their constants.
+SLOPES = [
+    ("hardtanh_backward", (-1.0, 1.5)), ("threshold_backward", (0.5,)), ("threshold_backward", (0,)),
+    ("leaky_relu_backward", (0.1, False)), ("leaky_relu_backward", (0.1, True)), ("elu_backward", (1.5, 2.0, 0.5, False)),
+    ("elu_backward", (1.5, 2.0, 0.5, True)), ("softplus_backward", (2.0, 5.0)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name, constants", SLOPES)
+def test_slopes_at_their_bounds(name: str, constants: tuple[Any, ...], dtype: str) -> None:
+    lines = [constant(f"c{i}", c) for i, c in enumerate(constants)]
+    names = [f"%c{i}" for i in range(len(constants))]
+    arguments = ", ".join(["%g", *names, "%x"] if name == "elu_backward" else ["%g", "%x", *names])
+    text = "graph(%g : Tensor, %x : Tensor):\n" + "\n".join(lines) + f"\n  %y : Tensor = aten::{name}({arguments})\n  return (%y)"
+    x = numbers(dtype, (*constants, 2.5))
+    for g in (x * 0 + 1, x.flip(0)):
+        (fused,), (unfused,), _ = both(text, g.nan_to_num(), x)
+        (assert_same if name in ("hardtanh_backward", "threshold_backward") else close)(fused, unfused)
 
 
 @pytest.mark.parametrize("exponent", POWERS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import runpy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -106,3 +108,54 @@ def test_inference_mode_and_no_grad() -> None:
             result = compiled(x.clone().requires_grad_(), x)
     assert not result.requires_grad
     assert_same(result, gate(x, x), ulps=64)
+
+
+# A function, and its gradient in PyTorch at the numbers where it has none, or one for each side.
+KINKS = {
+    "F.relu(x)": ((0.0, 0), (-0.0, 0), (1e-40, 1), (-1e-40, 0)),
+    "F.relu6(x)": ((0.0, 0), (6.0, 0), (5.0, 1)),
+    "F.hardtanh(x, -1.0, 1.5)": ((-1.0, 0), (1.5, 0), (1.0, 1), (2.0, 0)),
+    "F.leaky_relu(x, 0.25)": ((0.0, 0.25), (-0.0, 0.25), (1.0, 1)),
+    "F.elu(x, 2.0)": ((0.0, 2), (-0.0, 2), (1.0, 1)),
+    "F.threshold(x, 0.5, 3.0)": ((0.5, 0), (0.75, 1)),
+    "F.hardshrink(x, 0.5)": ((-0.5, 0), (0.5, 0), (0.75, 1)),
+    "F.softshrink(x, 0.5)": ((-0.5, 0), (0.5, 0), (0.75, 1)),
+    "F.hardsigmoid(x)": ((-3.0, 0), (3.0, 0), (0.0, 1 / 6)),
+    "F.hardswish(x)": ((-3.0, 0), (3.0, 1), (0.0, 0.5)),
+    "F.softplus(x, 2.0, 4.0)": ((2.0, 0.9820137619972229), (2.5, 1)),
+    "x.clamp(-0.5, 1.5)": ((-0.5, 1), (1.5, 1), (2.0, 0)),
+    "torch.clamp_min(x, 0.25)": ((0.25, 1), (0.0, 0)),
+    "torch.clamp_max(x, 0.25)": ((0.25, 1), (1.0, 0)),
+    "torch.maximum(x, y)": ((0.0, 0.5), (1.0, 1), (-1.0, 0)),
+    "torch.minimum(x, y)": ((0.0, 0.5), (1.0, 0), (-1.0, 1)),
+    "x.abs()": ((0.0, 0), (-0.0, 0), (-1.0, -1)),
+    "x.sqrt()": ((0.0, torch.inf),),
+    "x.pow(0.5)": ((0.0, torch.inf),),
+    "x.pow(2.0)": ((0.0, 0),),
+    "x.pow(0.0)": ((0.0, 0),),
+    "x.rsqrt()": ((0.0, -torch.inf),),
+    "x.log()": ((0.0, torch.inf),),
+    "x.sign()": ((0.0, 0),),
+    "x.frac()": ((1.0, 1),),
+}
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("expression", KINKS)
+def test_gradients_at_kinks(expression: str, tmp_path: Path) -> None:
+    """As PyTorch has them: operator by operator, and where forward and backward are a kernel each."""
+    source = tmp_path / "kink.py"
+    source.write_text(
+        "import internals as torch\nF = torch.nn.functional\n\n"
+        f"def f(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:\n    return {expression} * 1.0 + y\n"
+    )
+    eager = runpy.run_path(str(source))["f"]
+    numbers, gradients = zip(*KINKS[expression])
+    for f in (eager, torch.jit.script(eager)):
+        with fuser(threshold=0, synchronous=True):
+            for dtype in (torch.float32, torch.float64):
+                x = torch.tensor(numbers, dtype=dtype, requires_grad=True)
+                for _ in range(3):
+                    x.grad = None
+                    f(x, torch.zeros_like(x)).sum().backward()
+                    np.testing.assert_allclose(x.grad.numpy(), gradients, rtol=1e-6)
