@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -194,3 +196,73 @@ def test_layouts(layout: str) -> None:
         np.testing.assert_allclose(array(tensor.prod(d)), a.prod(d), atol=1e-12)
         np.testing.assert_allclose(array(tensor.cumsum(d)), a.cumsum(d), atol=1e-12)
         np.testing.assert_array_equal(array(tensor.min(d).values), a.min(d))
+
+
+# Infinities, NaN and both zeros, three at a time, among as many ones as make no difference to what is looked at.
+SPECIAL = np.array(list(product((1.0, -2.0, 0.0, -0.0, inf, -inf, nan), repeat=3)))
+BY_NUMPY: dict[str, tuple[Callable[[Any, int], Any], Callable[[Any, int], Any]]] = {
+    "sum": (lambda t, d: t.sum(d), np.sum),
+    "nansum": (lambda t, d: t.nansum(d), np.nansum),
+    "mean": (lambda t, d: t.mean(d), np.mean),
+    "nanmean": (lambda t, d: t.nanmean(d), np.nanmean),
+    "prod": (lambda t, d: t.prod(d), np.prod),
+    "amax": (lambda t, d: t.amax(d), np.max),
+    "amin": (lambda t, d: t.amin(d), np.min),
+    "max": (lambda t, d: t.max(d).values, np.max),
+    "min": (lambda t, d: t.min(d).values, np.min),
+    "aminmax": (lambda t, d: torch.aminmax(t, dim=d).max, np.max),
+    "argmax": (lambda t, d: t.argmax(d), np.argmax),
+    "argmin": (lambda t, d: t.argmin(d), np.argmin),
+    "any": (lambda t, d: t.any(d), np.any),
+    "all": (lambda t, d: t.all(d), np.all),
+    "count_nonzero": (lambda t, d: t.count_nonzero(d), np.count_nonzero),
+    "var": (lambda t, d: t.var(d), lambda a, d: np.var(a, d, ddof=1)),
+    "std": (lambda t, d: t.std(d, correction=0), np.std),
+    "median of odd": (lambda t, d: t.median(d).values, np.median),
+    "norm 1": (lambda t, d: t.norm(1, d), lambda a, d: np.abs(a).sum(d)),
+    "norm 2": (lambda t, d: t.norm(2, d), lambda a, d: np.sqrt(np.square(a).sum(d))),
+    "norm inf": (lambda t, d: t.norm(inf, d), lambda a, d: np.abs(a).max(d)),
+    "logsumexp": (lambda t, d: t.logsumexp(d), lambda a, d: np.log(np.exp(a).sum(d))),
+    "cumsum": (lambda t, d: t.cumsum(d), np.cumsum),
+    "cumprod": (lambda t, d: t.cumprod(d), np.cumprod),
+    "cummax": (lambda t, d: t.cummax(d).values, np.maximum.accumulate),
+    "cummin": (lambda t, d: t.cummin(d).values, np.minimum.accumulate),
+}
+
+
+@pytest.mark.parametrize("name", BY_NUMPY)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_infinities_nan_and_zeros_are_what_they_are_to_numpy(name: str, dtype: Any) -> None:
+    """In short rows and long ones, along them and across; the sign of a zero where it tells something."""
+    ours, theirs = BY_NUMPY[name]
+    for length in (3, 5, 65):
+        rows = np.ones((len(SPECIAL), length), dtype)
+        rows[:, :: length // 2 if length > 3 else 1] = SPECIAL
+        for a, d in ((rows, 1), (np.ascontiguousarray(rows.T), 0), (np.asfortranarray(rows), -1)):
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                expected = theirs(a, d)
+            found = array(ours(from_array(a), d))
+            np.testing.assert_allclose(found, expected, rtol=1e-5 if dtype is np.float32 else 1e-12)
+            if name.endswith("prod"):
+                np.testing.assert_array_equal(np.signbit(found) & (found == 0), np.signbit(expected) & (expected == 0))
+
+
+def test_a_gradient_passes_what_is_not_nan() -> None:
+    values = t([[1.0, nan], [inf, -inf]]).requires_grad_()
+    values.nansum().backward()
+    assert values.grad.tolist() == [[1, 0], [1, 1]]
+
+
+@pytest.mark.parametrize("dims", range(4))
+def test_a_sum_to_a_size_that_fits_and_no_other(dims: int) -> None:
+    a = np.arange(6.0).reshape(2, 3)
+    for size in product((0, 1, 2, 3), repeat=dims):
+        extra = 2 - dims
+        if extra >= 0 and all(n in (1, m) for n, m in zip(size, a.shape[extra:])):
+            over = tuple(d for d in range(2) if d < extra or size[d - extra] == 1)
+            np.testing.assert_array_equal(array(from_array(a).sum_to_size(size)), a.sum(over).reshape(size))
+        else:
+            with pytest.raises(RuntimeError) as refusal:
+                from_array(a).sum_to_size(size)
+            assert str(refusal.value) == f"size {{{list(size)}}} is not expandable to size {{[2, 3]}}."
