@@ -46,3 +46,8 @@ def test_graphs_of_groups_are_kept() -> None:
     group = "with prim::FusionGroup_0 = graph(%4 : Tensor):\n  %5 : Tensor = aten::relu(%4)\n  return (%5)\n"
     text = "graph(%x : Tensor):\n  %1 : Tensor = prim::FusionGroup_0(%x)\n  return (%1)\n" + group
     assert annotate_aliases(parse_ir(text)).endswith(group)
+
+
+def test_places_in_the_source_are_left_out() -> None:
+    text = "graph(%x : Tensor):\n  %1 : Tensor = aten::relu(%x) # model.py:3:4\n  return (%1)\n"
+    assert annotate_aliases(parse_ir(text)) == text.replace(" # model.py:3:4", "")

@@ -257,6 +257,23 @@ def test_folded_arithmetic(bias: bool) -> None:
     assert torch.allclose(frozen(x), m(x), atol=1e-5)
 
 
+class OneMoreDimension(nn.Module):
+    """A summand with more dimensions than the result of the convolution: that of the sum."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = convolution(2, True)
+        self.register_buffer("one", torch.ones(1, 1, 1, 1, 1))
+
+    def forward(self, x):  # type: ignore[no-untyped-def]
+        return self.conv(x) + self.one
+
+
+def test_a_summand_that_adds_a_dimension_is_not_folded() -> None:
+    m = OneMoreDimension().eval()
+    assert freeze(jit.script(m))(torch.randn(2, 2, 5, 5)).shape == (1, 2, 3, 4, 4)
+
+
 class NotFoldable(nn.Module):
     def __init__(self) -> None:
         super().__init__()

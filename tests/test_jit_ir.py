@@ -24,6 +24,7 @@ from internals.jit.ir import (
     StringType,
     TensorType,
     TupleType,
+    Type,
     Value,
     all_nodes,
     type_of,
@@ -301,6 +302,14 @@ def test_types_of_values() -> None:
     assert type_of([1, None]) == ListType(OptionalType(INT))
     with pytest.raises(TypeError, match="has no TorchScript type"):
         type_of(object())
+
+
+def test_a_type_may_be_a_hundred_types_deep() -> None:
+    deep: Type = INT
+    while deep.depth < 100:
+        deep = ListType(deep)
+    with pytest.raises(RuntimeError, match="a type of 101 types inside each other; the deepest has 100"):
+        ListType(deep)
 
 
 def test_containers_of_other_types() -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from internals.jit.ir import BoolType, DictType, Graph, IntType, ListType, StringType, TensorType, TupleType
 from internals.jit.ir.parser import parse_ir
+from internals.jit.ir.source_range import Source
 from internals.jit.ir.token_reader import unquote
 from internals.jit.ir.type_parser import parse_type
 
@@ -55,6 +56,8 @@ TENSORS = [
     ("Float(2, 2)", " 1  2  3  4 [ CPUFloatType{2,2} ]"), ("Float(2)", " 0.2500 -1.5000 [ CPUFloatType{2} ]"),
     ("Long(3)", " 1  2  3 [ CPULongType{3} ]"), ("Bool(2)", " 1  0 [ CPUBoolType{2} ]"),
     ("Float(2, 2, 2)", "(1,.,.) =   1  2   3  4  (2,.,.) =   5  6   7  8 [ CPUFloatType{2,2,2} ]"),
+    ("Double(2)", "    inf  1.5000 [ CPUDoubleType{2} ]"), ("Double(2)", "nan  2 [ CPUDoubleType{2} ]"),
+    ("Double(3)", "       -inf  1.0000e+10  1.0000e+00 [ CPUDoubleType{3} ]"),
     ("(Float(2), int)", "( 1  1 [ CPUFloatType{2} ], 1)"), ("Float(4, 5, strides=[5, 1])", "<Tensor>"),
 ]  # fmt: skip
 
@@ -247,3 +250,8 @@ def test_a_damaged_text_is_read_or_refused_but_never_breaks_the_reader(text: str
         parse_ir(text[:at] + put + text[at + cut :], parse_tensor_constants=True)
     except RuntimeError as refused:
         assert "HERE" in str(refused) or "Invalid name" in str(refused) or "device" in str(refused)
+
+
+def test_a_line_begins_after_the_break_before_it() -> None:
+    source = Source("\nab\nc")
+    assert [source.start_of_line(offset) for offset in range(5)] == [0, 1, 1, 1, 4]

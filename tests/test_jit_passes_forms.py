@@ -356,6 +356,17 @@ def test_a_write_to_a_tensor_of_ones_own_becomes_a_new_tensor() -> None:
     )
 
 
+@pytest.mark.parametrize("dtype, number, new", [("Long", "int", True), ("Long", "float", False), ("Float", "float", True)])
+def test_a_number_of_a_higher_kind_stays_a_write(dtype: str, number: str, new: bool) -> None:
+    """Out of place the result would have the number's kind."""
+    text = f"""graph(%x : {dtype}(2, device=cpu), %s : {number}, %one : int):
+  %y : {dtype}(2, device=cpu) = aten::neg(%x)
+  %w : {dtype}(2, device=cpu) = aten::mul_(%y, %s)
+  return (%w)
+"""
+    check("remove_inplace", text, text.replace("mul_", "mul") if new else text)
+
+
 @pytest.mark.parametrize(
     "lines",
     [

@@ -135,3 +135,9 @@ def test_passes_for_the_executor() -> None:
 def test_every_pass_of_the_table_is_explained() -> None:
     for p in PASSES.values():
         assert p.title and p.doc, p.name
+
+
+def test_a_record_says_how_many_milliseconds_the_pass_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([7.0, 7.5])
+    monkeypatch.setattr(run_pass.__globals__["time"], "perf_counter", lambda: next(clock, 8.0))
+    assert run_pass("dce", parsed(TWICE)).ms == 500.0

@@ -117,6 +117,7 @@ RULES: list[tuple[str, tuple[tuple[int, ...], ...], tuple[Any, ...], str, str]] 
     ("aten::permute", ((2, 3, 4),), ([2, 0, 1],), "Float(*, *, *)", "Float(4, 2, 3)"),
     ("aten::unsqueeze", ((2, 3),), (1,), "Float(*, 1, *)", "Float(2, 1, 3)"),
     ("aten::view", ((2, 6),), ([3, -1],), "Float(3, *)", "Float(3, 4)"),
+    ("aten::view", ((0, 3),), ([-1, 3],), "Float(*, 3)", "Float(0, 3)"),
     ("aten::expand", ((3, 1),), ([2, -1, 4], False), "Float(2, *, 4)", "Float(2, 3, 4)"),
     ("aten::flatten", ((2, 3, 4),), (1, -1), "Float(*, *)", "Float(2, 12)"),
     ("aten::select", ((2, 3),), (0, 1), "Float(*)", "Float(3)"),
@@ -263,3 +264,17 @@ def test_requires_grad_through_control_flow() -> None:
     run_pass("propagate_input_shapes", graph, verify=True)
     run_pass("propagate_requires_grad", graph, verify=True)
     assert [v.type().requires_grad() for v in graph.outputs()] == [True, False, False, False]  # type: ignore[attr-defined]
+
+
+def test_a_convolution_with_an_unknown_stride_has_known_channels() -> None:
+    graph = after(
+        "propagate_input_shapes",
+        """graph(%x : Float(1, 3, 8, 8, strides=[192, 64, 8, 1], device=cpu),
+      %w : Float(4, 3, 3, 3, strides=[27, 9, 3, 1], device=cpu), %s : int[]):
+  %n : NoneType = prim::Constant()
+  %p : int[] = prim::Constant[value=[1, 1]]()
+  %g : int = prim::Constant[value=1]()
+  %y : Tensor = aten::conv2d(%x, %w, %n, %s, %p, %p, %g)
+  return (%y)""",
+    )
+    assert graph.outputs()[0].type().repr_str() == "Float(1, 4, *, *, device=cpu)"

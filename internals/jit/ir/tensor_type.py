@@ -116,11 +116,6 @@ class TensorType(Type):
         """What 1.0.1 specialises on: dtype, device, rank and requires_grad, without sizes and strides."""
         return self.with_(sizes=None if self._sizes is None else [None] * len(self._sizes), strides=None)
 
-    def contiguous(self) -> TensorType:
-        """The same sizes, contiguous."""
-        sizes = self.sizes()
-        return self if sizes is None else self.with_(strides=contiguous_strides(sizes))
-
     def merge(self, other: TensorType) -> TensorType:
         """What both types agree on."""
         sizes = strides = None
