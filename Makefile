@@ -14,7 +14,7 @@ export PYTHON
 export NUMBA_CACHE_DIR ?= $(CURDIR)/build/numba_cache
 export INTERNALS_CACHE_DIR ?= $(CURDIR)/build/machine_code
 
-.PHONY: help setup hub lab tour test test-full mutants test-gpu runtimes-test browser-test oracle goldens cuda workshop site notebooks bench bench-env bench-full bench-serving bench-gpu slides handout bundle lock clean
+.PHONY: help setup hub lab tour check test test-full mutants test-gpu runtimes-test browser-test oracle goldens cuda workshop site notebooks bench bench-env bench-full bench-serving bench-gpu slides handout bundle lock clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -30,6 +30,9 @@ lab: setup ## open the notebooks in JupyterLab
 tour: setup ## the notebooks without a browser: run them all, write them as web pages
 	@$(RUN) -m tools.tour $(ARGS)
 
+check: setup ## lint, types, and the tests nearest to what you changed (a minute)
+	@$(RUN) -m tools.check $(ARGS)
+
 test: setup ## lint, types, unit tests and every notebook against its stored outputs
 	@$(RUN) -m tools.test $(ARGS)
 
@@ -42,7 +45,10 @@ mutants: setup ## a test of the tests: planted faults, and whether a test fails;
 test-gpu: cuda ## the tests of the CUDA backend on a real GPU
 	@$(RUN) -m tools.test_gpu $(ARGS)
 
-runtimes-test: setup ## the saved model in C++ and Node.js, against Python (and PyTorch, where installed)
+runtimes-check: setup ## lint, types, and the tests nearest to what you changed (a minute)
+	@$(RUN) -m tools.check $(ARGS)
+
+test: setup ## the saved model in C++ and Node.js, against Python (and PyTorch, where installed)
 	@$(RUN) -m tools.runtimes_test $(ARGS)
 
 oracle: ## add real PyTorch to .venv, so that `make test` also compares with it

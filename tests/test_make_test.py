@@ -55,7 +55,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_files_are_shared_out_and_every_end_is_told(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     closing.SECONDS.write_text(json.dumps({"tests/test_dies.py": 100.0, "tests/test_gone.py": 5.0}))
-    problems = closing.run_tests(["tests"], ["-k", "not cases"], {**os.environ, "PYTHONPATH": str(ROOT)})
+    problems = closing.run_tests({"tests": ["tests", "-k", "not cases"]}, {**os.environ, "PYTHONPATH": str(ROOT)})
     assert problems == ["pytest ended with status 9 in tests/test_dies.py"]  # which began first; the rest is run all the same
     closing.remember_seconds()
     assert closing.report(problems, [], []) == 1
@@ -74,16 +74,18 @@ def test_files_are_shared_out_and_every_end_is_told(project: Path, capsys: pytes
 
 def test_single_tests_and_what_is_not_there(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    assert closing.run_tests(["tests/test_says.py::test_cases", "tests/inner"], ["-x"], environment) == []
+    assert closing.run_tests({"tests": ["tests/test_says.py::test_cases", "tests/inner", "-x"]}, environment) == []
     assert closing.report([], [], []) == 0
     assert capsys.readouterr().out.endswith("\n41 passed, 0 failed, 0 skipped\n")
-    problems = closing.run_tests(["tests/test_says.py::test_nothing"], [], environment)
+    problems = closing.run_tests({"tests": ["tests/test_says.py::test_nothing"]}, environment)
     assert problems == ["pytest ended with status 4"] and "not found" in capsys.readouterr().out
     assert closing.report(problems, [], []) == 1
 
 
 def test_paths_are_told_from_words() -> None:
-    assert closing.apart(["-x", "tests/test_views.py", "-k", "viz"]) == (["tests/test_views.py"], ["-x", "-k", "viz"])
+    assert closing.apart(["-x", "tests/test_tools.py", "-k", "viz"]) == (["tests/test_tools.py"], ["-x", "-k", "viz"])
+    assert closing.lanes(["tests", "notebooks"], ["-x"]) == {"notebooks": ["notebooks", "-x"], "tests": ["tests", "-x"]}
+    assert closing.lanes(["tests/test_tools.py"], []) == {"tests": ["tests/test_tools.py"]}
 
 
 RESULTS = [

@@ -50,7 +50,9 @@ def turn() -> int | None:
 
 
 def git(*command: str) -> str:
+    """What git answers; nothing where there is no git, or it fails."""
     try:
-        return subprocess.run(["git", *command], cwd=ROOT, capture_output=True, text=True).stdout.strip()
+        done = subprocess.run(["git", *command], cwd=ROOT, capture_output=True, text=True)
     except FileNotFoundError:
         return ""
+    return "" if done.returncode else done.stdout.strip()

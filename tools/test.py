@@ -62,7 +62,7 @@ def main() -> int:
         environment[sampling.VARIABLE] = str(seed.turn)
         print(f"test: of the tests marked `sampled`, the cases whose turn it is at {seed.name}", flush=True)
     checks = start_checks()
-    problems = run_tests(paths or everything(), arguments, environment)
+    problems = run_tests(lanes(paths or everything(), arguments), environment)
     broken = [name for name, process in checks.items() if not finished_well(name, process)]
     if not arguments:
         remember_seconds()
@@ -94,16 +94,21 @@ def everything() -> list[str]:
     return ["tests", *([FOLDER.name] if FOLDER.exists() else [])]
 
 
-def run_tests(paths: list[str], arguments: list[str], environment: dict[str, str]) -> list[str]:
-    """Keep WORKERS processes at work, one of them with the notebooks first; returns what went wrong outside of the tests."""
-    shutil.rmtree(RESULTS, ignore_errors=True)
+def lanes(paths: list[str], arguments: list[str]) -> dict[str, list[str]]:
     notebooks = [path for path in paths if path.rstrip("/") == FOLDER.name or ".ipynb" in path]
     tests = [path for path in paths if path not in notebooks]
-    commands = {"notebooks": [*NBVAL, *notebooks, *arguments], "tests": ["-p", "no:nbval", *tests, *arguments]}
-    wanted = ["notebooks"] * bool(notebooks) + ["tests"] * (WORKERS if tests else 0)
-    for folder in {RESULTS / lane for lane in wanted}:
-        folder.mkdir(parents=True)
-        (folder / "seconds").write_text(json.dumps(known_seconds()), encoding="utf-8")
+    return {name: [*some, *arguments] for name, some in (("notebooks", notebooks), ("tests", tests)) if some}
+
+
+def run_tests(lanes: dict[str, list[str]], environment: dict[str, str]) -> list[str]:
+    """Keep WORKERS processes at work, the first of them with the notebooks; returns what went wrong outside of the tests.
+
+    A lane is what pytest is given, files first: each has one worker, and the one of the tests as many as there are."""
+    shutil.rmtree(RESULTS, ignore_errors=True)
+    for lane in lanes:
+        (RESULTS / lane).mkdir(parents=True)
+        (RESULTS / lane / "seconds").write_text(json.dumps(known_seconds()), encoding="utf-8")
+    wanted = [lane for lane in lanes if lane != "tests"] + ["tests"] * (WORKERS if "tests" in lanes else 0)
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of tests start a Python, which would compile it all again
     problems: list[str] = []
     running: list[tuple[str, subprocess.Popen[bytes]]] = []
@@ -111,7 +116,7 @@ def run_tests(paths: list[str], arguments: list[str], environment: dict[str, str
     while wanted or running:
         while wanted and len(running) < WORKERS:
             lane = wanted.pop(0)
-            running.append((lane, start_worker(RESULTS / lane, commands[lane], environment)))
+            running.append((lane, start_worker(RESULTS / lane, lanes[lane], environment)))
         time.sleep(0.1)
         for lane, worker in [pair for pair in running if pair[1].poll() is not None]:
             running.remove((lane, worker))
@@ -127,6 +132,7 @@ def run_tests(paths: list[str], arguments: list[str], environment: dict[str, str
 def start_worker(folder: Path, arguments: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
     """A worker of `tools/test_worker.py`. What it prints is kept in case that it dies."""
     plugins = ["-p", "tools.test_worker", "-p", "no:xdist", "-p", "no:cacheprovider"]
+    plugins += NBVAL if folder.name == "notebooks" else ["-p", "no:nbval"]  # nobody else waits for its import
     command = [sys.executable, "-m", "pytest", "-q", *plugins, f"--work={folder}", *arguments]
     with (folder / f"log-{time.monotonic_ns()}").open("wb") as log:
         worker = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT)
