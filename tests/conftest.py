@@ -27,5 +27,10 @@ def pytest_runtest_protocol(item: pytest.Item) -> None:
     answers.begin(item)
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    answers.write_recorded(os.environ.get("PYTEST_XDIST_WORKER", "alone"))
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.failed:
+        answers.forget()
+
+
+def pytest_sessionfinish() -> None:
+    answers.write_recorded()

@@ -1,15 +1,14 @@
 """`make goldens`: asks real PyTorch every question of the tests, and keeps its answers for where it is not installed.
 
 All tests run once; what each asked PyTorch is left by every worker in a folder, and written to
-`tests/golden/pytorch/` at the end, if all passed. An answer that says what the recorded one says,
-but for a processor's rounding, stays as it was recorded. Arguments are passed on to pytest: `make
-goldens ARGS=tests/test_views.py` asks only what these tests ask, and keeps the rest.
+`tests/golden/pytorch/` at the end. An answer that says what the recorded one says, but for a
+processor's rounding, stays as it was recorded, and so do those of a test that failed. Arguments
+are passed on to pytest: `make goldens ARGS=tests/test_views.py` asks only what these tests ask.
 """
 
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import tempfile
 from collections import defaultdict
@@ -17,7 +16,8 @@ from pathlib import Path
 
 from tests.answers import HAS_TORCH, files
 from tests.answers.plain import agree
-from tools.test import ROOT, WORKERS, names_a_path
+from tools import sampling
+from tools.test import BUILD, apart, report, run_tests
 
 LIMIT = 8 << 20  # bytes, of all families
 
@@ -26,17 +26,15 @@ def main() -> int:
     if not HAS_TORCH:
         print("goldens: real PyTorch is not installed: make oracle")
         return 1
-    arguments = sys.argv[1:]
-    whole = not any(names_a_path(a) or a.startswith("-") for a in arguments)
+    BUILD.mkdir(exist_ok=True)
+    paths, arguments = apart(sys.argv[1:])
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "INTERNALS_GOLDENS": folder, "INTERNALS_TEST_FULL": ""}
-        command = [sys.executable, "-m", "pytest", "-q", "-n", str(WORKERS), "--dist", "loadfile"]
-        done = subprocess.run([*command, *(arguments or ["tests"])], cwd=ROOT, env=environment)
-        if done.returncode:
-            print("goldens: nothing is written, because a test failed")
-            return 1
-        keep(gathered(Path(folder)), whole)
-    return report()
+        environment.pop(sampling.VARIABLE, None)
+        problems = run_tests({"tests": [*(paths or ["tests"]), *arguments]}, environment)
+        status = report(problems, [], [])
+        keep(gathered(Path(folder)), whole=not (status or paths or arguments))
+    return report_sizes() or status
 
 
 def gathered(folder: Path) -> dict[str, files.Answers]:
@@ -69,7 +67,7 @@ def same(kept: object, new: object) -> bool:
     return kept is not None and agree(kept, new)
 
 
-def report() -> int:
+def report_sizes() -> int:
     sizes = {path.stem: path.stat().st_size for path in sorted(files.FOLDER.glob("*.xz"))}
     for name, size in sizes.items():
         print(f"{name:<26}{size / 1024:8.0f} KiB")
