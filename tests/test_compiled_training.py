@@ -22,8 +22,9 @@ from internals.core import dtype as dt
 from internals.machine_code import compiled_kernels
 from internals.machine_code.llvm import CompileError, entry_from_ir
 from internals.nn import functional as F
-from tests.side_by_side import ours
-from tests.support import assert_same, examples, oracle, to_numpy, to_torch
+from tests.large_results import few_numbers
+from tests.side_by_side import check, ours
+from tests.support import assert_same, examples, to_numpy
 from tests.test_nn_convolution import by_definition
 
 TILES = [
@@ -185,20 +186,24 @@ LARGE = {
 @pytest.mark.parametrize("name", LARGE)
 def test_large_ones_are_pytorchs(name: str) -> None:
     """Above the threshold by themselves."""
-    torch = oracle()
     x_sizes, w_sizes, *how, groups = LARGE[name]
     rest = (*how, False, [0] * len(how[0]), groups)
-    make = ours()
-    x, w, bias = make(*x_sizes, dtype="float32"), make(*w_sizes, dtype="float32"), make(w_sizes[0], dtype="float32")
-    y = ops.convolution(x, w, bias, *rest)
-    assert y.numel() * np.prod(w_sizes[1:]) >= native.REUSE * native.COMPILED
-    expected = torch.ops.aten.convolution(*map(to_torch, (x, w, bias)), *rest)
-    assert_same(y, expected, rtol=1e-4, atol=1e-3)
-    g = make(*y.shape, dtype="float32")
-    mine = ops.convolution_backward(g, x, w, [w_sizes[0]], *rest, [True] * 3)
-    real = torch.ops.aten.convolution_backward(*map(to_torch, (g, x, w)), [w_sizes[0]], *rest, [True] * 3)
-    for a, b in zip(mine, real):
-        assert_same(a, b, rtol=1e-3, atol=5e-3)
+
+    def tensors(make: Any) -> Any:
+        return make(*x_sizes), make(*w_sizes), make(w_sizes[0])
+
+    def forward(T: Any, make: Any) -> Any:
+        y = T.ops.aten.convolution(*tensors(make), *rest)
+        assert y.numel() * np.prod(w_sizes[1:]) >= native.REUSE * native.COMPILED
+        return few_numbers(T, y)
+
+    def backward(T: Any, make: Any) -> Any:
+        x, w, bias = tensors(make)
+        g = make(*T.ops.aten.convolution(x, w, bias, *rest).shape)
+        return few_numbers(T, T.ops.aten.convolution_backward(g, x, w, [w_sizes[0]], *rest, [True] * 3))
+
+    check(forward, rtol=1e-4, atol=1e-3, family="layers")
+    check(backward, rtol=1e-3, atol=5e-3, family="layers")
 
 
 def test_small_ones_are_left_to_numpy(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,8 +17,9 @@ from internals.aten.native import normalization
 from internals.aten.native import pooling as native_pooling
 from internals.machine_code import compiled_kernels
 from internals.nn import functional as F
-from tests.side_by_side import ours
-from tests.support import assert_same, examples, oracle, to_numpy, to_torch
+from tests.large_results import few_numbers, fingerprint
+from tests.side_by_side import check, ours
+from tests.support import assert_same, examples, to_numpy
 
 
 def both_ways(run: Callable[[], Any]) -> tuple[Any, Any]:
@@ -88,23 +89,17 @@ def test_batch_norm_of_half_precision_stays_with_numpy() -> None:
     assert_alike(lambda: ops.native_batch_norm(x, None, None, None, None, True, 0.1, 1e-5))
 
 
-def test_large_batch_norm_is_pytorchs() -> None:
-    torch = oracle()
-    make = ours()
-    sizes = (8, 16, 20, 20)
-    x, g, w, bias, mean, var = make(*sizes), make(*sizes), make(16), make(16), make(16), make.uniform(16)
-    assert x.numel() >= normalization.COMPILED
-    aten = torch.ops.aten
-    for training in (True, False):
-        mine, real = [mean.clone(), var.clone()], [to_torch(mean), to_torch(var)]
-        y = ops.native_batch_norm(x, w, bias, *mine, training, 0.1, 1e-5)
-        expected = aten.native_batch_norm(*map(to_torch, (x, w, bias)), *real, training, 0.1, 1e-5)
-        dx = ops.native_batch_norm_backward(g, x, w, *mine, *y[1:], training, 1e-5, [True] * 3)
-        dx_expected = aten.native_batch_norm_backward(
-            *map(to_torch, (g, x, w)), *real, *expected[1:], training, 1e-5, [True] * 3
-        )
-        for a, b in zip((*y, *mine, *dx), (*expected, *real, *dx_expected)):
-            assert_same(a, b, rtol=1e-4, atol=1e-4)
+@pytest.mark.parametrize("training", [True, False])
+def test_large_batch_norm_is_pytorchs(training: bool) -> None:
+    def case(T: Any, make: Any) -> Any:
+        x, g = make(8, 16, 20, 20), make(8, 16, 20, 20)
+        w, bias, *moments = make(16), make(16), make(16), make.uniform(16)
+        assert x.numel() >= normalization.COMPILED
+        y = T.ops.aten.native_batch_norm(x, w, bias, *moments, training, 0.1, 1e-5)
+        dx = T.ops.aten.native_batch_norm_backward(g, x, w, *moments, *y[1:], training, 1e-5, [True] * 3)
+        return few_numbers(T, [*y, *moments, *dx])
+
+    check(case, rtol=1e-4, atol=1e-4, family="layers")
 
 
 def test_a_large_mean_does_not_spoil_the_variance() -> None:
@@ -189,22 +184,19 @@ def test_adaptive_pool(sizes: tuple[int, ...], target: tuple[int, int]) -> None:
 
 
 def test_large_pools_are_pytorchs() -> None:
-    torch = oracle()
-    aten, x = torch.ops.aten, ours()(2, 9, 61, 60)
-    assert x.numel() >= native_pooling.COMPILED
-    max_window, avg_window = ([3, 2], [2, 1], [1, 1], [1, 2], True), ([3, 4], [2, 3], [1, 2], True, False, None)
-    values, indices = ops.max_pool2d_with_indices(x, *max_window)
-    expected = aten.max_pool2d_with_indices(to_torch(x), *max_window)
-    mine = [values, indices, ops.max_pool2d_with_indices_backward(values, x, *max_window, indices)]
-    real = [*expected, aten.max_pool2d_with_indices_backward(expected[0], to_torch(x), *max_window, expected[1])]
-    average, real_average = ops.avg_pool2d(x, *avg_window), aten.avg_pool2d(to_torch(x), *avg_window)
-    mine += [average, ops.avg_pool2d_backward(average, x, *avg_window)]
-    real += [real_average, aten.avg_pool2d_backward(real_average, to_torch(x), *avg_window)]
-    small, real_small = ops._adaptive_avg_pool2d(x, [7, 5]), aten._adaptive_avg_pool2d(to_torch(x), [7, 5])
-    mine += [small, ops._adaptive_avg_pool2d_backward(small, x)]
-    real += [real_small, aten._adaptive_avg_pool2d_backward(real_small, to_torch(x))]
-    for a, b in zip(mine, real):
-        assert_same(a, b, rtol=1e-4, atol=1e-5)
+    largest, mean = ([3, 2], [2, 1], [1, 1], [1, 2], True), ([3, 4], [2, 3], [1, 2], True, False, None)
+
+    def case(T: Any, make: Any) -> Any:
+        aten, x = T.ops.aten, make(2, 9, 61, 60)
+        assert x.numel() >= native_pooling.COMPILED
+        values, indices = aten.max_pool2d_with_indices(x, *largest)
+        results = [values, aten.max_pool2d_with_indices_backward(values, x, *largest, indices)]
+        average, small = aten.avg_pool2d(x, *mean), aten._adaptive_avg_pool2d(x, [7, 5])
+        results += [average, aten.avg_pool2d_backward(average, x, *mean)]
+        results += [small, aten._adaptive_avg_pool2d_backward(small, x)]
+        return [*fingerprint(indices), *few_numbers(T, results)]
+
+    check(case, rtol=1e-4, atol=1e-5, family="layers")
 
 
 def test_pools_of_other_orders_and_dtypes_stay_with_numpy() -> None:

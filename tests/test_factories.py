@@ -14,7 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import internals as torch
-from tests.support import DTYPES, FLOATS, INTEGERS, assert_same, examples, oracle, to_torch
+from tests.answers import answer
+from tests.support import DTYPES, FLOATS, INTEGERS, assert_same, assert_same_outcome, examples, to_torch
+from tests.view_support import description
 
 SHAPES = [(), (0,), (3,), (2, 3), (2, 0, 3), (2, 3, 4, 5)]
 names = st.sampled_from([d.name for d in DTYPES])
@@ -58,11 +60,12 @@ def test_filled_factories(shape: tuple[int, ...], kind: Any) -> None:
 @given(layouts(), st.sampled_from([None, torch.preserve_format, torch.contiguous_format]))
 @examples(60)
 def test_like_factories_choose_strides_as_pytorch_does(t: Any, memory_format: Any) -> None:
-    oracle()
-    theirs = to_torch(t)
-    for call in ("empty_like", "zeros_like", "ones_like"):
-        ours = getattr(torch, call)(t, memory_format=memory_format)
-        assert_same_layout(ours, getattr(oracle(), call)(theirs, memory_format=to_torch(memory_format)))
+    def made(T: Any, t: Any, memory_format: Any) -> list[Any]:
+        results = [getattr(T, f"{name}_like")(t, memory_format=memory_format) for name in ("empty", "zeros", "ones")]
+        return [(tuple(r.shape), r.stride(), str(r.dtype).partition(".")[2]) for r in results]
+
+    about = description([t, memory_format])
+    assert made(torch, t, memory_format) == answer(lambda T: made(T, *to_torch((t, memory_format))), about, "views")
 
 
 @given(layouts())
@@ -117,7 +120,8 @@ def test_arange(start: Any, end: Any, step: Any, name: str) -> None:
 def test_arange_like_pytorch(start: Any, end: Any, step: Any) -> None:
     if (end - start) * step < 0:
         return
-    assert_same(torch.arange(start, end, step), oracle().arange(start, end, step))
+    given = (start, end, step)
+    assert_same_outcome(lambda: torch.arange(*given), lambda real: real.arange(*given), about=given)
 
 
 @pytest.mark.parametrize("kind", [*FLOATS, *INTEGERS, torch.complex64], ids=lambda d: d.name)
@@ -136,8 +140,11 @@ def test_linspace(kind: Any, steps: int) -> None:
 def test_linspace_like_pytorch(arguments: Any, name: str | None) -> None:
     if isinstance(arguments[1], complex) and name:
         return
-    theirs = oracle().linspace(*arguments, dtype=None if name is None else getattr(oracle(), name))
-    assert_same(torch.linspace(*arguments, dtype=None if name is None else getattr(torch, name)), theirs)
+
+    def linspace(T: Any) -> Any:
+        return T.linspace(*arguments, dtype=None if name is None else getattr(T, name))
+
+    assert_same_outcome(lambda: linspace(torch), linspace)
 
 
 @pytest.mark.parametrize("sizes", [(), (0,), (4,), (2, 2), (3, 1)])
@@ -197,9 +204,8 @@ nested = st.recursive(
 @given(nested)
 @examples(150)
 def test_tensor_of_nested_sequences_like_pytorch(data: Any) -> None:
-    real = oracle()
     try:
-        theirs = real.tensor(data)
+        theirs = answer(lambda real: real.tensor(data), about=data)
     except (TypeError, ValueError):  # which of them, when several things are wrong, is told by golden/construction.txt
         with pytest.raises((TypeError, ValueError)):
             torch.tensor(data)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import internals
 from internals.core.tensor_impl import array, from_array
-from tests.support import examples, oracle, outcome
+from tests.answers import answer
+from tests.support import examples, outcome
 from tests.view_support import description, failure
 
 KINDS = ["slice", "int", "array", "mask", "none", "bool", "ellipsis", "array", "slice"]
@@ -127,12 +128,14 @@ def numpy_agrees(index: tuple[Any, ...]) -> bool:
 @given(st.data(), sources(), st.lists(st.integers(0, 2), min_size=1, max_size=4))
 @examples(150)
 def test_reading_like_torch(data: st.DataObject, source: Any, forms: list[int]) -> None:
-    oracle()
     a, order = source
     sizes = tuple(a.shape[d] for d in order)
     index = data.draw(indices(sizes, wild=data.draw(st.booleans())))
-    ours = observed(lambda: from_array(a).permute(order)[translated(index, forms, from_array)])
-    assert ours == observed(lambda: theirs(a).permute(order)[translated(index, forms, theirs)])
+
+    def read(from_numpy: Any) -> Any:
+        return observed(lambda: from_numpy(a).permute(order)[translated(index, forms, from_numpy)])
+
+    assert read(from_array) == answer(lambda torch: read(theirs), about=(sizes, order, index, forms), family="views")
 
 
 @given(st.data(), sources(), st.lists(st.integers(0, 2), min_size=1, max_size=4))
@@ -159,26 +162,27 @@ def has_repeats(index: tuple[Any, ...]) -> bool:
 @given(st.data(), sources(), st.lists(st.integers(0, 2), min_size=1, max_size=4))
 @examples(150)
 def test_writing_like_torch(data: st.DataObject, source: Any, forms: list[int]) -> None:
-    torch = oracle()
     a, order = source
     sizes = tuple(a.shape[d] for d in order)
     index = data.draw(indices(sizes))
     value: Any = 7.5
     if not has_repeats(index):
         try:
-            wanted = tuple(theirs(a).permute(order)[translated(index, forms, theirs)].shape)
+            wanted = tuple(from_array(a).permute(order)[translated(index, forms, from_array)].shape)
         except IndexError:
             wanted = ()
         kept = data.draw(st.integers(0, len(wanted)))
         shape = tuple(data.draw(st.sampled_from([n, n, 1])) for n in wanted[kept:])
         value = 100 + np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
 
-    def write(T: Any, from_numpy: Any) -> Any:
-        x = from_numpy(a.copy())
-        x.permute(order)[translated(index, forms, from_numpy)] = from_numpy(value) if isinstance(value, np.ndarray) else value
+    def written(from_numpy: Any) -> Any:
+        x, given = from_numpy(a.copy()), from_numpy(value) if isinstance(value, np.ndarray) else value
+        x.permute(order)[translated(index, forms, from_numpy)] = given
         return [x, x._version]
 
-    assert observed(lambda: write(internals, from_array)) == observed(lambda: write(torch, theirs))
+    about = (sizes, order, index, forms, value)
+    expected = answer(lambda torch: observed(lambda: written(theirs)), about, family="views")
+    assert observed(lambda: written(from_array)) == expected
 
 
 @given(st.data(), sources())

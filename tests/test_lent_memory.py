@@ -16,6 +16,8 @@ from internals.core.tensor_impl import TensorImpl
 from internals.interop import ArrayInterface
 from internals.storage import TypedStorage
 from internals.utils import dlpack
+from tests.answers import answer
+from tests.support import assert_same_outcome
 
 N = 16
 CONTENT = [float(i) for i in range(N)]
@@ -234,8 +236,7 @@ def test_an_array_is_not_believed(take: Any) -> None:
     a = np.arange(3.0).view(Liar)
     t = take(torch, a)
     assert t.tolist() == [0.0, 1.0, 2.0] and t.dtype is torch.float64 and t.untyped_storage().nbytes() == 24
-    real = pytest.importorskip("torch")
-    assert take(real, a).tolist() == [0.0, 1.0, 2.0]
+    assert answer(lambda real: take(real, a)).tolist() == [0.0, 1.0, 2.0]
 
 
 def test_what_only_calls_itself_an_array_is_refused() -> None:
@@ -244,9 +245,7 @@ def test_what_only_calls_itself_an_array_is_refused() -> None:
 
     with pytest.raises(TypeError, match=r"expected np.ndarray \(got Claims\)"):
         torch.from_numpy(Claims())
-    real = pytest.importorskip("torch")
-    with pytest.raises(TypeError, match=r"expected np.ndarray \(got Claims\)"):
-        real.from_numpy(Claims())
+    assert_same_outcome(lambda: torch.from_numpy(Claims()), lambda real: real.from_numpy(Claims()))
 
 
 def test_a_slice_of_a_typed_storages_memory() -> None:

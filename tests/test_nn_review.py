@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
 import pytest
-
-from tests.support import oracle
 
 PLACES = [
     "nn.modules.container Sequential ModuleList ModuleDict ParameterList ParameterDict",
@@ -27,12 +26,9 @@ PLACES = [
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.split()[0])
-@pytest.mark.parametrize("library", ["internals", "torch"])
-def test_names_are_where_pytorch_has_them(library: str, place: str) -> None:
-    if library == "torch":
-        oracle()
+def test_names_are_where_pytorch_has_them(T: Any, place: str) -> None:
     path, *names = place.split()
-    module = importlib.import_module(f"{library}.{path}")
-    package = importlib.import_module(f"{library}.{path.rpartition('.')[0]}")
+    module = importlib.import_module(f"{T.__name__}.{path}")
+    package = importlib.import_module(f"{T.__name__}.{path.rpartition('.')[0]}")
     for name in names:
         assert getattr(package, name, getattr(module, name)) is getattr(module, name)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 import internals
+from tests.answers import answer
 from tests.nn_support import error_of
-from tests.support import oracle
+from tests.support import assert_same
 
 
 def with_gradients(T: Any, *grads: Any) -> list[Any]:
@@ -87,17 +87,16 @@ def test_spectral_norm(T: Any, layer: str) -> None:
 
 
 def test_spectral_norm_beside_pytorch() -> None:
-    torch = oracle()
-    weights = []
-    for library in (internals, torch):
+    def weights(library: Any) -> Any:
         library.manual_seed(0)
         layer = library.nn.utils.spectral_norm(library.nn.Conv2d(2, 3, 2))
         optimizer = library.optim.SGD(layer.parameters(), lr=0.1)
         for _ in range(3):
             layer(library.arange(18.0).cos().reshape(1, 2, 3, 3)).square().sum().backward()
             optimizer.step()
-        weights.append([layer.weight_orig.tolist(), layer.weight_u.tolist(), layer.weight.tolist()])
-    assert all(np.allclose(a, b, rtol=1e-4) for a, b in zip(*weights))
+        return [layer.weight_orig, layer.weight_u, layer.weight]
+
+    assert_same([t.detach() for t in weights(internals)], answer(weights, family="layers"), rtol=1e-4)
 
 
 def test_skip_init(T: Any) -> None:

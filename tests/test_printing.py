@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 import internals as torch
 from internals._tensor_str import PRINT_OPTS, get_printoptions, printoptions
-from tests.support import DTYPES, examples, oracle, to_torch
+from tests.answers import answer
+from tests.support import DTYPES, examples, to_torch
+from tests.view_support import description
 
 SPECIAL = (
     0.0,
@@ -66,13 +68,14 @@ def tensors(draw: Any) -> Any:
 }))  # fmt: skip
 @examples(150)
 def test_prints_as_pytorch_prints(t: Any, options: dict[str, Any]) -> None:
-    real = oracle()
-    theirs = to_torch(t)
-    try:
-        real.set_printoptions(**options)
-        expected = repr(theirs)
-    finally:
-        real.set_printoptions(profile="default")
+    def printed(torch: Any) -> str:
+        try:
+            torch.set_printoptions(**options)
+            return repr(to_torch(t))
+        finally:
+            torch.set_printoptions(profile="default")
+
+    expected = answer(printed, about=description([t, options]), family="texts")
     with printoptions(**options):
         assert _one_line_suffix(repr(t)) == _one_line_suffix(expected.replace("torch.", "internals."))
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import internals as T
 from internals.core.tensor_impl import array, from_array
-from tests.support import DTYPES, examples, oracle, to_torch
+from tests.answers import answer
+from tests.support import DTYPES, examples, to_torch
 from tests.view_support import assert_same_effect, assert_same_value, description, table
 
 GATHER = table("""
@@ -193,7 +194,9 @@ def cases(draw: st.DrawFn) -> tuple[Any, int, Any, Any]:
     x = from_array(numbers).permute(list(np.argsort(order)))
     shape = [draw(st.integers(1, 4)) if i == d else draw(st.integers(1, n)) for i, n in enumerate(sizes)]
     count = int(np.prod(shape))
-    index = np.array(draw(st.lists(st.integers(0, sizes[d] - 1), min_size=count, max_size=count)), np.int64).reshape(shape)
+    index = np.array(draw(st.lists(st.integers(0, sizes[d] - 1), min_size=count, max_size=count)), np.int64).reshape(
+        shape
+    )
     source = 100 + np.arange(np.prod([n + 1 for n in shape]), dtype=np.float32).reshape([n + 1 for n in shape])
     return x, d, index, source
 
@@ -227,19 +230,16 @@ def test_gather_and_scatter_against_numpy(case: tuple[Any, int, Any, Any]) -> No
 @given(cases())
 @examples(60)
 def test_gather_and_scatter_like_torch(case: tuple[Any, int, Any, Any]) -> None:
-    oracle()
     x, d, index, source = case
-    ours = x, from_array(index), from_array(source)
-    for call in (
-        lambda x, i, s: x.gather(d, i),
-        lambda x, i, s: x.scatter_add(d, i, s),
-        lambda x, i, s: x.scatter(d, i, 5),
-        lambda x, i, s: x.clone().scatter_add_(d, i, s),
-        lambda x, i, s: x.index_select(d, i.reshape(-1)),
-        lambda x, i, s: x.masked_select(x > 3),
-        lambda x, i, s: (x - 3).nonzero(),
-    ):
-        assert description(call(*ours)) == description(call(*(to_torch(t).clone() for t in ours)))
+    ours = [x, from_array(index), from_array(source)]
+
+    def results(x: Any, i: Any, s: Any) -> list[Any]:
+        found = [x.gather(d, i), x.scatter_add(d, i, s), x.scatter(d, i, 5), x.clone().scatter_add_(d, i, s)]
+        return description([*found, x.index_select(d, i.reshape(-1)), x.masked_select(x > 3), (x - 3).nonzero()])
+
+    about = description([*ours, d])
+    theirs = answer(lambda torch: results(*(to_torch(t).clone() for t in ours)), about, family="views")
+    assert results(*ours) == theirs
 
 
 @given(cases(), st.integers(-2, 2))
@@ -274,8 +274,16 @@ def test_errors() -> None:
     x = T.zeros(2, 3)
     for call, error, message in [
         (lambda: x.gather(1, T.tensor([[3]])), RuntimeError, "index 3 is out of bounds for dimension 1 with size 3"),
-        (lambda: x.scatter(1, T.tensor([[0]]), T.ones(1, 1, dtype=T.int64)), RuntimeError, "self.dtype to be equal to src.dtype"),
-        (lambda: x.scatter(1, T.tensor([[0]]), 1, reduce="max"), RuntimeError, "reduce argument must be either add or multiply"),
+        (
+            lambda: x.scatter(1, T.tensor([[0]]), T.ones(1, 1, dtype=T.int64)),
+            RuntimeError,
+            "self.dtype to be equal to src.dtype",
+        ),
+        (
+            lambda: x.scatter(1, T.tensor([[0]]), 1, reduce="max"),
+            RuntimeError,
+            "reduce argument must be either add or multiply",
+        ),
         (lambda: x.index_select(0, T.tensor([5])), IndexError, "index out of range in self"),
         (lambda: x.index_add(0, T.tensor([5]), T.ones(1, 3)), IndexError, "index out of range in self"),
         (lambda: x.masked_select(T.ones(3)), RuntimeError, "expected BoolTensor for mask"),

@@ -14,9 +14,10 @@ from codegen.model import NativeFunction
 from internals._generated import ops
 from internals.core.dispatcher import dispatcher
 from internals.core.tensor_impl import TensorImpl, array
+from tests.answers import answer
 from tests.gradient_entries import functions
 from tests.op_arguments import arguments
-from tests.support import oracle, outcome
+from tests.support import outcome
 from tests.test_op_fuzz import build
 
 ALIASES = {name: f for name, f in functions().items() if f.same_as}
@@ -34,9 +35,10 @@ def test_there_are_many() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_overload_is_there(name: str) -> None:
-    torch = oracle()
-    theirs = {n for n in torch._C._dispatch_get_all_op_names() if n.partition(".")[0] == f"aten::{name}"}
-    assert theirs - FUNCTIONALIZED <= {*dispatcher.operators}
+    def overloads(torch: Any) -> list[str]:
+        return sorted(n for n in torch._C._dispatch_get_all_op_names() if n.partition(".")[0] == f"aten::{name}")
+
+    assert {*answer(overloads)} - FUNCTIONALIZED <= {*dispatcher.operators}
 
 
 @pytest.mark.parametrize("name", [n.removeprefix("aten::") for n in ALIASES])
@@ -79,10 +81,9 @@ GRAPHS = (
 @pytest.mark.parametrize("text", GRAPHS)
 @pytest.mark.filterwarnings("ignore")
 def test_graphs_have_the_first_name(text: str) -> None:
-    torch = oracle()
-    kinds = []
-    for lib in (torch, internals):
+    def kinds(lib: Any) -> list[str]:
         function = eval(f"lambda x: ({text})", {"T": lib, "__name__": __name__})
         traced = lib.jit.trace(function, (lib.eye(2),), check_trace=False)
-        kinds.append([n.kind() for n in traced.graph.nodes() if n.kind().startswith("aten::")])
-    assert kinds[0] == kinds[1]
+        return [n.kind() for n in traced.graph.nodes() if n.kind().startswith("aten::")]
+
+    assert kinds(internals) == answer(kinds)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import internals
 from internals.core.geometry import contiguous_strides, is_contiguous, view_strides
 from internals.core.tensor_impl import array, from_array
-from tests.support import examples, oracle, outcome
+from tests.answers import answer
+from tests.support import examples, outcome
 from tests.view_support import failure
 
 Step = Callable[[Any], Any]
@@ -100,19 +101,27 @@ def geometry(x: Any) -> Any:
 @given(st.data(), st.lists(st.sampled_from([1, 2, 3, 4]), max_size=4), st.integers(1, 8))
 @examples(150)
 def test_chains_of_views_like_torch(data: st.DataObject, sizes: list[int], length: int) -> None:
-    torch = oracle()
     start = np.arange(np.prod(sizes), dtype=np.float32).reshape(sizes)
-    ours, theirs = from_array(start), torch.from_numpy(start.copy())
+    x, chain, ours = from_array(start), [], []
     for _ in range(length):
-        step = data.draw(steps(tuple(ours.shape)))
-        ours_next, our_error = outcome(lambda x=ours, s=step: apply(x, s))
-        theirs_next, their_error = outcome(lambda x=theirs, s=step: apply(x, s))
-        assert (our_error and failure(our_error)) == (their_error and failure(their_error)), step
-        if our_error:
-            continue
-        assert geometry(ours_next) == geometry(theirs_next), step
-        np.testing.assert_array_equal(array(ours_next), theirs_next.numpy())
-        ours, theirs = ours_next, theirs_next
+        chain.append(data.draw(steps(tuple(x.shape))))
+        x, seen = stepped(x, chain[-1])
+        ours.append(seen)
+
+    def walked(torch: Any) -> list[Any]:
+        x, seen = torch.from_numpy(start.copy()), []
+        for step in chain:
+            x, last = stepped(x, step)
+            seen.append(last)
+        return seen
+
+    assert ours == answer(walked, about=(sizes, chain), family="views")
+
+
+def stepped(x: Any, step: tuple[str, tuple[Any, ...]]) -> tuple[Any, Any]:
+    """What the step makes of x and how that looks; x itself and the error, if there is one."""
+    result, error = outcome(lambda: apply(x, step))
+    return (x, failure(error)) if error else (result, (geometry(result), result.tolist()))
 
 
 NUMPY: dict[str, Callable[..., Any]] = {
@@ -127,7 +136,8 @@ NUMPY: dict[str, Callable[..., Any]] = {
     "narrow": lambda a, d, start, n: a.take(range(start, start + n), d),
     "flatten": lambda a, i, j: a.reshape(*a.shape[:i], int(np.prod(a.shape[i : j + 1])), *a.shape[j + 1 :]),
     "unfold": lambda a, d, size, step: np.stack(
-        [np.moveaxis(a, d, -1)[..., i : i + size] for i in range(0, a.shape[d] - size + 1, step)], d if d >= 0 else d - 1
+        [np.moveaxis(a, d, -1)[..., i : i + size] for i in range(0, a.shape[d] - size + 1, step)],
+        d if d >= 0 else d - 1,
     ),
     "expand": lambda a, sizes: np.broadcast_to(
         a, [n if s == -1 else s for s, n in zip(sizes, (0,) * (len(sizes) - a.ndim) + a.shape)]
