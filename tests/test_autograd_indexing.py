@@ -137,8 +137,8 @@ def test_any_index_expression(parts: list[Any], ellipsis: bool, strided: bool) -
         t[index] = number
         return t
 
-    check_gradients(read)
-    check_gradients(write, names=False)
+    check_gradients(read, about=(make, index))
+    check_gradients(write, names=False, about=(make, index, "written"))
 
 
 @pytest.mark.parametrize("index", ["i", "i - 20", "i.view(4, 150)"])

@@ -224,7 +224,9 @@ def test_every_write_of_every_operator_is_counted_once() -> None:
             before = [t._version if isinstance(t, TensorImpl) else 0 for t in built]
             if outcome(lambda: call_function(op, *built))[1] is None:  # noqa: B023
                 changes = [t._version - n if isinstance(t, TensorImpl) else 0 for t, n in zip(built, before)]
-                written = [OTHERWISE.get(name, 1) * (a.is_write and t is not None) for a, t in zip(op.schema.arguments, built)]
+                written = [
+                    OTHERWISE.get(name, 1) * (a.is_write and t is not None) for a, t in zip(op.schema.arguments, built)
+                ]
                 assert changes == written, op.schema
                 counted += 1
                 break
