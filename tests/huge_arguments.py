@@ -55,7 +55,7 @@ def main(group: int, groups: int) -> None:
 def outcome(op: OperatorHandle, values: dict[str, Any]) -> BaseException | None:
     signal.setitimer(signal.ITIMER_PROF, PATIENCE)
     try:
-        return fuzz.run(op, values, internals, fuzz.call_function)[1]
+        return fuzz.run(op, values, internals, fuzz.by_function).error
     except Stuck as stuck:
         return stuck
     finally:

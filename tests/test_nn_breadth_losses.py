@@ -18,8 +18,8 @@ import internals
 from internals import jit, nn
 from internals.nn import functional as F
 from tests import layers
-from tests.layers import cases, layer_tests
-from tests.side_by_side import check, expression, ours
+from tests.layers import layer_tests
+from tests.side_by_side import cases, check, expression, ours
 from tests.support import assert_same, to_numpy
 
 CASES = cases("""

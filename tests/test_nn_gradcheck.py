@@ -12,8 +12,8 @@ import pytest
 import internals
 from internals import nn
 from internals.autograd import gradcheck, gradgradcheck
-from tests.layers import cases, namespace
-from tests.side_by_side import Inputs, ours
+from tests.layers import namespace
+from tests.side_by_side import Inputs, cases, ours
 
 CASES = cases("""
     nn.Linear(3, 2) >> m(x(2, 3))

@@ -15,8 +15,8 @@ import internals
 from internals import nn
 from internals.nn import functional as F
 from tests.answers import answer
-from tests.layers import cases, compare, layer_tests
-from tests.side_by_side import ours
+from tests.layers import compare, layer_tests
+from tests.side_by_side import cases, ours
 from tests.support import assert_same, examples, to_numpy
 
 CASES = cases("""

@@ -11,8 +11,7 @@ import pytest
 import internals
 from internals import nn
 from internals.nn.parameter import UninitializedBuffer, UninitializedParameter
-from tests.layers import cases
-from tests.side_by_side import check, ours
+from tests.side_by_side import cases, check, ours
 from tests.support import assert_same, to_numpy
 
 CASES = cases("""

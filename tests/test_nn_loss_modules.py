@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import internals
 from internals import nn
 from internals.nn import functional as F
-from tests.layers import cases, layer_tests
-from tests.side_by_side import check, expression, ours
+from tests.layers import layer_tests
+from tests.side_by_side import cases, check, expression, ours
 from tests.support import assert_same, examples, to_numpy
 
 CASES = cases("""

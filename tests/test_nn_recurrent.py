@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import internals
 from internals import nn
 from internals.aten.native import recurrent as _recurrent
-from tests.layers import cases, compare, layer_tests
-from tests.side_by_side import check, expression, ours
+from tests.layers import compare, layer_tests
+from tests.side_by_side import cases, check, expression, ours
 from tests.support import assert_same, examples, to_numpy
 
 CASES = cases("""
@@ -48,7 +48,6 @@ CASES = cases("""
     nn.GRU(3, 4) >> m(x(1, 2, 3))
 """)
 test_as_pytorch, test_gradients_as_pytorch = layer_tests(CASES)
-
 
 
 @given(

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import internals
 from internals import nn
 from internals.nn import functional as F
-from tests.layers import cases, compare, layer_tests
-from tests.side_by_side import check, expression, ours
+from tests.layers import compare, layer_tests
+from tests.side_by_side import cases, check, expression, ours
 from tests.support import assert_same, examples, to_numpy
 
 CASES = cases("""
@@ -55,7 +55,6 @@ CASES = cases("""
     nn.Transformer(8, 2, 1, 1, 12, 0.0, "gelu", batch_first=True, bias=False) >> m(x(3, 4, 8), x(3, 5, 8))
 """)
 test_as_pytorch, test_gradients_as_pytorch = layer_tests(CASES)
-
 
 
 @given(st.sampled_from([1, 2, 4]), st.sampled_from([None, 3, 4]), st.tuples(*[st.booleans()] * 8))

@@ -20,7 +20,7 @@ from internals.profiler.recorder import Recorder, is_leaf
 from tests.op_arguments import arguments
 from tests.profiler_support import assert_nothing_left, mlp, recorded, tree
 from tests.support import examples, outcome
-from tests.test_op_fuzz import NOT_CALLED, OPS, build, call_function
+from tests.test_op_fuzz import NOT_CALLED, OPS, build, by_function
 
 
 def test_operators_lie_in_the_operators_that_call_them() -> None:
@@ -181,14 +181,14 @@ def test_what_is_called_a_leaf_calls_no_operator(op: OperatorHandle) -> None:
         return
     stream = np.random.default_rng(7)
     for number in range(3):
-        values = [build(v, internals) for v in arguments(op.schema, stream).values()]
-        for t in values:
+        values = {name: build(v, internals) for name, v in arguments(op.schema, stream).items()}
+        for t in values.values():
             if number and isinstance(t, TensorImpl) and t.dtype.is_floating_point:
                 t.requires_grad_()
         recorder = Recorder(memory=True)  # which keeps the short cuts closed
         recorder.start()
         try:
-            outcome(lambda: call_function(op, *values))  # noqa: B023
+            outcome(lambda: by_function(op, values))  # noqa: B023
         finally:
             recorder.stop()
         assert [span.name for span in recorder.spans] == [op.name.partition(".")[0]]

@@ -281,10 +281,18 @@ def test_any_call_of_an_operator_is_answered_or_refused(check: Path, capsys: pyt
 
 
 HOSTILE: list[tuple[str, list[Any], str]] = [
-    ("aten::scatter_", [torch.zeros(3, 4), 1, torch.zeros(3, 4, dtype=torch.int64), torch.ones(2)], "dimensions as src"),
+    (
+        "aten::scatter_",
+        [torch.zeros(3, 4), 1, torch.zeros(3, 4, dtype=torch.int64), torch.ones(2)],
+        "dimensions as src",
+    ),
     ("aten::scatter_", [torch.zeros(3), 0, torch.zeros(3, dtype=torch.int64), torch.ones(2)], "no larger than src"),
     ("aten::lstm_cell", [torch.zeros(2, 3), [], torch.zeros(8, 3), torch.zeros(8, 2)], "two hidden states"),
-    ("aten::lstm", [torch.ones(1, 1, 1), [torch.ones(1, 1, 1)] * 2, [], True, 2**62, 0.0, False, False, False], "parameters"),
+    (
+        "aten::lstm",
+        [torch.ones(1, 1, 1), [torch.ones(1, 1, 1)] * 2, [], True, 2**62, 0.0, False, False, False],
+        "parameters",
+    ),
     ("aten::pixel_shuffle", [torch.zeros(1, 4, 2, 2), 0], "positive upscale_factor"),
     ("aten::pixel_shuffle", [torch.zeros(1, 4, 2, 2), 2**32], "divisible"),
     ("aten::hstack", [[]], "non-empty"),
@@ -334,7 +342,11 @@ def test_ints_wrap_and_windows_are_as_large_as_their_input(check: Path, tmp_path
         ("aten::max_pool2d", [image, [2**31 - 1] * 2, [1, 1], [2**30 - 1] * 2, [1, 1]], torch.full((1, 1, 4, 4), 15.0)),
         ("aten::equal", [image, image], True),
         ("aten::find", ["abcabc", "abc", 1, 4], -1),
-        ("aten::addmm", [torch.full((1, 1), float("nan")), torch.ones(1, 1), torch.ones(1, 1), 0, 2], torch.tensor([[2.0]])),
+        (
+            "aten::addmm",
+            [torch.full((1, 1), float("nan")), torch.ones(1, 1), torch.ones(1, 1), 0, 2],
+            torch.tensor([[2.0]]),
+        ),
     ]
     entries = [
         {"operator": o, "inputs": i, "keywords": ["beta", "alpha"] if o == "aten::addmm" else [], "expected": e}
