@@ -110,13 +110,15 @@ def test_a_test_may_move_and_be_wrapped_but_not_change(tmp_path: Path) -> None:
 def asked(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Asks a PyTorch that is the number 7, or is absent, with what was recorded."""
 
-    def ask(about: Any = None, torch: Any = None, kept: Any = None, whole: bool = False, random: bool = False) -> Any:
+    def ask(
+        about: Any = None, torch: Any = None, kept: Any = None, whole: bool = False, random: bool = False, **more: Any
+    ) -> Any:
         monkeypatch.setattr(asking, "TORCH", torch)
         monkeypatch.setattr(asking, "RECORDING", None)
         monkeypatch.setattr(asking, "WHOLE", whole)
         monkeypatch.setattr(asking, "_now", asking.Asker("key", random))
         monkeypatch.setattr(files, "load", lambda family: {"key": kept or {}})
-        return asking.answer(lambda torch: torch, about)
+        return asking.answer(lambda torch: torch, about, **more)
 
     return ask
 
@@ -127,6 +129,26 @@ def test_with_pytorch_its_answer_counts_and_the_record_has_to_agree(asked: Any) 
         asked(torch=7, kept={0: 8})
     with pytest.raises(AssertionError, match="is not recorded: make goldens"):
         asked(torch=7, whole=True)
+
+
+def test_the_essence_of_an_answer_has_to_stay_and_the_rest_may_change(
+    asked: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def essence(said: Any) -> Any:
+        return said % 5
+
+    assert asked(torch=7, kept={0: 12}, essence=essence) == 7
+    with pytest.raises(AssertionError, match="PyTorch says 7, recorded is 13"):
+        asked(torch=7, kept={0: 13}, essence=essence)
+    with pytest.raises(AssertionError, match="PyTorch says 7"):
+        asked(torch=7, kept={0: Raised("ValueError", "ValueError", "no")}, essence=essence)
+    monkeypatch.setattr(asking, "_recorded", {})
+    for kept, left in ((12, 12), (13, 7)):  # what agrees stays as it was recorded
+        monkeypatch.setattr(asking, "_now", asking.Asker("key", False))
+        monkeypatch.setattr(asking, "RECORDING", "folder")
+        monkeypatch.setattr(files, "load", lambda family, kept=kept: {"key": {0: kept}})
+        assert asking.answer(lambda torch: torch, essence=essence) == 7
+        assert asking._recorded["calls"]["key"] == {0: left}
 
 
 def test_without_pytorch_the_record_counts(asked: Any) -> None:
