@@ -14,7 +14,7 @@ from internals import jit, nn
 from internals.__main__ import main
 from tests.answers import answer
 from tests.archives_101 import EXPECTED, FOLDER, archive, assert_equal, one_function, records, value
-from tests.serialization_archives import comparable
+from tests.serialization_archives import held
 from tests.support import from_torch
 
 
@@ -56,7 +56,7 @@ def test_real_pytorch_runs_what_it_had_refused(name: str, tmp_path: Path) -> Non
         m = real.jit.load(io.BytesIO(data))
         return [m(*(to_real(real, v) for v in call["inputs"])) for call in EXPECTED[name]]
 
-    for got, call in zip(answer(results, about=comparable(data), family="archives"), EXPECTED[name], strict=True):
+    for got, call in zip(answer(results, about=held(data), family="archives"), EXPECTED[name], strict=True):
         assert_equal(from_torch(got), value(call["expected"]))
 
 
