@@ -29,6 +29,7 @@ from internals.core.cpu_allocator import (
 from internals.core.dtype import float32
 from internals.core.storage import Storage
 from internals.core.tensor_impl import array, empty_contiguous
+from tests.cuda.allocator_support import Book
 from tests.support import full
 
 FULL = full()
@@ -305,6 +306,25 @@ def test_the_short_way_and_the_long_way_count_alike() -> None:
     moved = {k: (short[k] - before[k], long[k] - short[k]) for k in before}
     assert all(a == b for a, b in moved.values()), moved
     assert moved["allocation.all.allocated"][0] == 3
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_peaks_and_totals_are_those_of_what_was_current(seed: int) -> None:
+    """Of every count, from any reset of the peaks on."""
+    a, stream = CachingAllocator(), random.Random(seed)
+    book, live = Book(a.memory_stats), []
+    for _ in range(400):
+        dice = stream.random()
+        if dice < 0.05:
+            a.reset_peak_memory_stats()
+            book.reset_peak()
+        elif dice < 0.1:
+            a.empty_cache()
+        elif dice < 0.6 or not live:
+            live.append(a.allocate(stream.choice((1, 100, 5_000, SMALL + 1, 1 << 22))))
+        else:
+            live.pop(stream.randrange(len(live))).clear()
+        book.check()
 
 
 def test_history_tells_hits_from_new_memory() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from bisect import bisect_left, insort
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,6 +80,41 @@ def check_counts(a: CachingAllocator, segments: FakeSegments, blocks: list[Block
     large = a.config.max_split_size
     assert stats["oversize_allocations"]["current"] == sum(b.allocated and b.size >= large for b in blocks)
     assert stats["oversize_segments"]["current"] == sum(size >= large for size in segments.live.values())
+
+
+class Book:
+    """What peaks and totals have to be, by what is current after every step: of all counts "NAME.current" of `stats()`.
+
+    A step may make some go down and up again: then there are totals that grow although nothing has changed, and higher peaks.
+    """
+
+    def __init__(self, stats: Callable[[], dict[str, int]]) -> None:
+        self.stats = stats
+        self.peak = self._current()
+        self.before = self.since = dict(self.peak)
+        self.up = dict.fromkeys(self.peak, 0)
+
+    def _current(self) -> dict[str, int]:
+        return {k.removesuffix(".current"): v for k, v in self.stats().items() if k.endswith(".current")}
+
+    def reset_peak(self) -> None:
+        self.peak = self._current()
+
+    def reset_accumulated(self) -> None:
+        self.since, self.up = self._current(), dict.fromkeys(self.peak, 0)
+
+    def check(self) -> None:
+        """After a step, or a reset."""
+        found, now = self.stats(), self._current()
+        for name, current in now.items():
+            self.up[name] += max(0, current - self.before[name])
+            self.peak[name] = max(self.peak[name], current)
+            peak, allocated, freed = (found.get(f"{name}.{value}") for value in ("peak", "allocated", "freed"))
+            assert allocated is not None and freed is not None and allocated - freed == current - self.since[name], name
+            restless = any(word in name for word in ("split", "active.", "active_bytes.", "requested"))
+            assert allocated == self.up[name] or restless and allocated > self.up[name], name
+            assert peak is None or peak == self.peak[name] or "split" in name and peak > self.peak[name], name
+        self.before = now
 
 
 @dataclass

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from internals.cuda.allocator import CachingAllocator, FakeSegments
 from internals.cuda.allocator.stats import flatten
+from tests.cuda.allocator_support import Book, Runner
 
 MIB = 1 << 20
 VALUES = ("current", "peak", "allocated", "freed")
@@ -80,3 +83,24 @@ def test_resets() -> None:
     found = stats(a)
     assert [found[f"allocated_bytes.all.{v}"] for v in VALUES] == [0, 2048, 0, 2048]
     assert [found[f"inactive_split.all.{v}"] for v in VALUES] == [0, 2, 0, 2]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_peaks_and_totals_are_those_of_what_was_current(seed: int) -> None:
+    """Of every count, in both pools and together, from any reset on."""
+    runner = Runner(seed, capacity=1 << 40)
+    a = runner.allocator
+    book = Book(lambda: stats(a))
+    for _ in range(400):
+        dice = runner.random.random()
+        if dice < 0.03:
+            a.reset_peak_stats()
+            book.reset_peak()
+        elif dice < 0.06:
+            a.reset_accumulated_stats()
+            book.reset_accumulated()
+        elif dice < 0.08:
+            a.empty_cache()
+        else:
+            runner.step()
+        book.check()

@@ -13,6 +13,7 @@ from internals.cuda import backend
 from internals.cuda.allocator import TODAY, V1_0_1, FakeSegments, PinnedAllocator, pinned_allocator
 from internals.cuda.allocator.config import AllocatorConfig, parse
 from internals.cuda.allocator.stats import flatten
+from tests.cuda.allocator_support import Book
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -119,6 +120,24 @@ def test_nothing_and_less() -> None:
     assert a.allocate(0).pointer == 0 and not segments.live
     with pytest.raises(RuntimeError, match="negative"):
         a.allocate(-1)
+
+
+def test_peaks_and_totals_are_those_of_what_was_current() -> None:
+    a, _ = make()
+    book, live, dice = Book(lambda: {k: v for k, v in stats(a).items() if "time" not in k}), [], random.Random(0)
+    for _ in range(300):
+        kind = dice.random()
+        if kind < 0.05:
+            a.reset_peak_stats()
+            book.reset_peak()
+        elif kind < 0.1:
+            a.reset_accumulated_stats()
+            book.reset_accumulated()
+        elif kind < 0.6 or not live:
+            live.append(a.allocate(dice.choice((1, 100, 5_000, MIB))))
+        else:
+            live.pop(dice.randrange(len(live))).clear()
+        book.check()
 
 
 def test_keys_and_resets() -> None:
