@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 
 import pytest
 
@@ -10,7 +11,9 @@ pytest.importorskip("prometheus_client", reason="the extra `serving` is not inst
 
 import internals as torch
 from internals.serving.batching.batcher import Batcher
+from internals.serving.batching.lanes import Lane, Waiting
 from internals.serving.errors import DeadlineExceeded, QueueFull
+from internals.serving.inference import InferRequest
 from tests.serving.batching_support import Model, batches, hold, in_line, kinds, request, rows, submit, with_batcher
 
 
@@ -226,6 +229,23 @@ def test_hundreds_of_deadlines_that_pass_while_the_loop_is_busy() -> None:
         assert model.calls == [1]
 
     with_batcher(model, test, max_queue=1000)
+
+
+def test_a_lane_is_due_when_the_first_of_those_who_are_still_in_it_is() -> None:
+    """Whoever joins, leaves from the middle, or is taken with a batch."""
+    dice, lane = random.Random(0), Lane("kind")
+    for _ in range(500):
+        kind = dice.random()
+        if kind < 0.5 or not lane.line:
+            lane.add(Waiting(InferRequest("m", {}), dice.randint(1, 5), 0, 0.0, dice.random(), None))  # type: ignore[arg-type]
+        elif kind < 0.8:
+            lane.remove(dice.choice(list(lane.line)))
+        else:
+            lane.take(dice.randint(1, 8))
+        due = min((waiting.due for waiting in lane.line), default=float("inf"))
+        assert (lane.due, lane.rows) == (due, sum(waiting.rows for waiting in lane.line))
+        assert lane.ready(due, 1000) and lane.ready(0, max(lane.rows, 1)) == bool(lane.rows)
+        assert not lane.ready(due / 2 - 1, lane.rows + 1) or not lane.line
 
 
 def test_who_gives_up_leaves_the_line() -> None:

@@ -14,7 +14,7 @@ import internals as torch
 from internals.serving.batching.batcher import Batcher
 from internals.serving.batching.record import Recorder
 from internals.serving.errors import ModelFailed, Unavailable
-from tests.serving.batching_support import Model, hold, in_line, request, rows, submit, with_batcher
+from tests.serving.batching_support import Model, batches, hold, in_line, request, rows, submit, with_batcher
 
 # Draining
 
@@ -86,9 +86,77 @@ def test_a_worker_lives_on_whatever_a_model_raises(error: BaseException) -> None
     with_batcher(Model(model_of), test)
 
 
-def test_a_fault_of_our_own_answers_everybody(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error", [ValueError("x"), SystemExit(3), KeyboardInterrupt(), Strange("?")])
+def test_whatever_a_model_raises_on_a_batch_is_the_answer_to_one_request(error: BaseException) -> None:
+    def model_of(x: torch.Tensor) -> torch.Tensor:
+        if (x < 0).any():
+            raise error
+        return x
+
+    model = Model(model_of, open=False)
+
+    async def test(batcher: Batcher) -> None:
+        first = await hold(batcher, model)
+        tasks = [submit(batcher, rows(n, 1) if n != 2 else -rows(9, 1)) for n in range(1, 4)]
+        await in_line(batcher, 3)
+        model.gate.set()
+        await first
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+        assert isinstance(results[1], ModelFailed) and type(error).__name__ in str(results[1])
+        assert [results[n]["y"].tolist() for n in (0, 2)] == [rows(n, 1).tolist() for n in (1, 3)]  # type: ignore[index]
+        assert len(batches(batcher.recorder)) == 2
+
+    with_batcher(model, test)
+
+
+@pytest.mark.parametrize("error", [ValueError("x"), SystemExit(3), Strange("?")])
+def test_a_model_that_raises_while_its_rows_are_tried_has_still_answered(error: BaseException) -> None:
+    """Equal requests say little of each other, so others are made up: what it says to these is nothing to those who asked."""
+
+    def model_of(x: torch.Tensor) -> torch.Tensor:
+        if (x > 100).any():
+            raise error
+        return x
+
+    model = Model(model_of, open=False)
+
+    async def test(batcher: Batcher) -> None:
+        first = await hold(batcher, model)
+        tasks = [submit(batcher, torch.full((1, 3), 100.0)) for _ in range(2)]
+        await in_line(batcher, 2)
+        model.gate.set()
+        await first
+        assert [r["y"].tolist() for r in await asyncio.gather(*tasks)] == [[[100.0] * 3]] * 2
+
+    with_batcher(model, test)
+
+
+@pytest.mark.parametrize("error", [ValueError("x"), SystemExit(3), Strange("?")])
+def test_a_model_that_raises_on_one_row_alone_takes_no_more_batches(error: BaseException) -> None:
+    def pairs(x: torch.Tensor) -> torch.Tensor:
+        if x.shape[0] == 1:
+            raise error
+        return x
+
+    model = Model(pairs, open=False)
+
+    async def test(batcher: Batcher) -> None:
+        first = await hold(batcher, model, rows(0, 2))
+        tasks = [submit(batcher, rows(n, 1)) for n in range(2)]
+        await in_line(batcher, 2)
+        model.gate.set()
+        await first
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+        assert all(isinstance(result, ModelFailed) for result in results)
+        assert batcher.execution.why_not == "a row's result depends on the other rows of the batch"
+
+    with_batcher(model, test)
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, SystemExit, Strange])
+def test_a_fault_of_our_own_answers_everybody(error: type[BaseException], monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
-        raise ZeroDivisionError("ours")
+        raise error("ours")
 
     model = Model(open=False)
 
@@ -99,7 +167,7 @@ def test_a_fault_of_our_own_answers_everybody(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setattr("internals.serving.batching.execution.split", broken)
         model.gate.set()
         results = await asyncio.gather(*tasks, return_exceptions=True)
-        assert [str(result) for result in results] == ["ZeroDivisionError: ours"] * 3
+        assert [str(result) for result in results] == [f"{error.__name__}: ours"] * 3
         await first
         monkeypatch.undo()
         assert (await batcher.submit(request(rows(0, 1))))["y"].shape == (1, 3)
