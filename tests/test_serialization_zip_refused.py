@@ -226,6 +226,20 @@ def test_overlapping_records() -> None:
     refused(forge(whole, again), "two records have this name", record="a")
 
 
+@pytest.mark.parametrize("method", ["stored", "deflated"])
+def test_records_that_share_a_byte(method: str) -> None:
+    """One byte is as bad as all of them; none is as it should be."""
+    n = Member("m/a", b"x" * 100, deflate=method == "deflated").true["compressed_size"]
+    for shared in range(90):
+        sizes = {"compressed_size": n + shared, **({"size": n + shared} if method == "stored" else {})}
+        first = Member("m/a", b"x" * 100, deflate=method == "deflated", local=sizes, central=sizes)
+        data = forge(first, Member("m/b", b"y" * 200))
+        if shared:
+            refused(data, "overlaps with record 'm/a'", record="m/b")
+        else:
+            assert ArchiveReader(data).read("b") == b"y" * 200
+
+
 def test_a_record_that_reaches_into_the_directory() -> None:
     data = forge(
         Member("m/a", b"x" * 10, central={"size": 40, "compressed_size": 40}, local={"size": 40, "compressed_size": 40})

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import builtins
+import functools
+import re
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -120,3 +124,54 @@ def test_another_style_is_right_as_well(name: str, answer: str) -> None:
 def test_what_only_looks_right_is_not(name: str, answer: str, says: str) -> None:
     verdict = attempt(find(name), answer)
     assert verdict.passed is False and says in verdict.message, verdict
+
+
+# What a function that is asked for has to raise, as the question says.
+ERRORS = [
+    (exercise, getattr(builtins, name))
+    for exercise in everything()
+    if exercise.passes != ("answer",)
+    for name in dict.fromkeys(re.findall(r"\b([A-Z]\w+Error)\b", exercise.ask))
+]
+
+
+def watched(function: Any, instead: Callable[[Exception], Any], seen: list[Exception]) -> Any:
+    """A reader's function or class; where it raises, `instead` gives the result, or raises something else."""
+    if isinstance(function, type):
+        methods = {n: watched(f, instead, seen) for n, f in vars(function).items() if callable(f) and n[:2] != "__"}
+        return type(function.__name__, (function,), methods)
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            seen.append(error)
+            return instead(error)
+
+    return call
+
+
+def raises(error: Exception) -> Any:
+    raise error
+
+
+@pytest.mark.parametrize("exercise, kind", ERRORS, ids=lambda x: getattr(x, "name", None) or x.__name__)
+def test_an_error_that_was_asked_for_is_asked_for(exercise: Exercise, kind: type[Exception]) -> None:
+    """The right answer passes; not if it is silent instead, nor if it raises an error of another type."""
+
+    def verdict(instead: Callable[[Exception], Any]) -> tuple[Verdict, list[Exception]]:
+        names: dict[str, Any] = {"__name__": "__main__"}
+        run(PRELUDE, names)
+        run(exercise.cell(exercise.solution), names)
+        seen: list[Exception] = []
+        return exercise.judge(*(watched(names[n], instead, seen) for n in exercise.passes)), seen
+
+    right, seen = verdict(raises)
+    assert right.passed and any(isinstance(error, kind) for error in seen)
+    for other in (
+        lambda error: None if isinstance(error, kind) else raises(error),
+        lambda error: raises(OverflowError("another") if isinstance(error, kind) else error),
+    ):
+        assert verdict(other)[0].passed is False
+
