@@ -12,7 +12,8 @@ endif
 # LAB_ARGS: more arguments for JupyterLab.               ARGS: more arguments for test, notebooks, tour and bench.
 export PYTHON
 export NUMBA_CACHE_DIR ?= $(CURDIR)/build/numba_cache
-export INTERNALS_CACHE_DIR ?= $(CURDIR)/build/machine_code
+# What lessons compile is kept here, for a class to share; what tests compile, in the user's cache, for all clones to share.
+tour hub lab: export INTERNALS_CACHE_DIR ?= $(CURDIR)/build/machine_code
 
 .PHONY: help setup hub lab tour check test test-full mutants test-gpu runtimes-test browser-test oracle goldens cuda workshop site notebooks bench bench-env bench-full bench-serving bench-gpu slides handout bundle lock clean
 .DEFAULT_GOAL := help

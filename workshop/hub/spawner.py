@@ -83,7 +83,7 @@ class ClassroomSpawner(SimpleLocalProcessSpawner):
 def environment_of(room: Classroom, home: Path) -> dict[str, str]:
     """The variables of a student's server and kernels: those of every run of the notebooks, with folders of the student's own.
 
-    Compiled code is looked for in the student's own folder, then in the project's, which `make tour` and `make test` fill. So
+    Compiled code is looked for in the student's own folder, then in the project's, which `make tour` fills. So
     nobody waits for what was compiled before, and nobody's kernel runs what another student's has left.
     """
     cache = home / ".cache"
