@@ -68,6 +68,7 @@ def numbers(dtype: str, bounds: tuple[Any, ...] = ()) -> Any:
     return torch.from_numpy(np.concatenate([*spread, SPECIAL, at, *near]).astype(dtype))
 
 
+@pytest.mark.sampled(1 / 3)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_of_one_tensor(name: str, dtype: str) -> None:

@@ -117,6 +117,7 @@ def differentiated(graph: Graph) -> Any:
     return ExecutionPlan(graph, "f", None).function
 
 
+@pytest.mark.sampled(1 / 3)
 @pytest.mark.parametrize("key", sorted(set(FORMULAS) - COMPARISONS - TESTED_ELSEWHERE))
 def test_formula(key: str) -> None:
     internals.manual_seed(0)

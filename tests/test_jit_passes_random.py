@@ -28,6 +28,7 @@ TOGETHER = (
 )
 
 
+@pytest.mark.sampled(1 / 3)
 @pytest.mark.parametrize("seed", seeds(12))
 @pytest.mark.parametrize("name", ALONE)
 def test_one_pass(name: str, seed: int) -> None:

@@ -280,6 +280,7 @@ def outcome(f: Any, x: Any) -> Any:
     return [t.detach().numpy() for t in outputs]
 
 
+@pytest.mark.sampled(1 / 3)
 @pytest.mark.parametrize(("x", "call"), CASES, ids=[call for _, call in CASES])
 def test_a_function_in_a_script_is_the_function(x: str, call: str) -> None:
     torch.manual_seed(2013)

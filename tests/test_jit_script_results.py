@@ -50,6 +50,7 @@ def same(a: Any, b: Any) -> bool:
     return type(a) is type(b) and a == b
 
 
+@pytest.mark.sampled(1 / 3)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
 def test_results_are_pythons(program: Program, tmp_path: Path) -> None:
     module = load(program, tmp_path, "internals")

@@ -86,6 +86,7 @@ def _of_eig(values: Any, vectors: Any) -> Any:
     return made.real, made.imag
 
 
+@pytest.mark.sampled(1 / 3)
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_gradients(name: str, dtype: str) -> None:

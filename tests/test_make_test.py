@@ -49,6 +49,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(closing, "ROOT", tmp_path)
     monkeypatch.setattr(closing, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(closing, "SECONDS", tmp_path / "seconds.json")
+    monkeypatch.setattr(closing, "GIANTS", ["tests/test_says.py"])
     monkeypatch.setattr(closing, "WORKERS", 1)
     return tmp_path
 
@@ -77,6 +78,9 @@ def test_single_tests_and_what_is_not_there(project: Path, capsys: pytest.Captur
     assert closing.run_tests({"tests": ["tests/test_says.py::test_cases", "tests/inner", "-x"]}, environment) == []
     assert closing.report([], [], []) == 0
     assert capsys.readouterr().out.endswith("\n41 passed, 0 failed, 0 skipped\n")
+    (project / "tests/test_says.py").write_text(SAYS.replace("SHARED = True", "SHARED = False"))
+    assert closing.run_tests({"tests": ["tests", "-x"]}, environment) == []  # the others are not begun
+    assert closing.report([], [], []) == 1 and "\nfailed: tests/test_says.py::test_good\n" in capsys.readouterr().out
     problems = closing.run_tests({"tests": ["tests/test_says.py::test_nothing"]}, environment)
     assert problems == ["pytest ended with status 4"] and "not found" in capsys.readouterr().out
     assert closing.report(problems, [], []) == 1

@@ -221,6 +221,7 @@ def test_istft_undoes_stft(onesided: bool) -> None:
 # Gradients, of complex numbers too
 
 
+@pytest.mark.sampled(1 / 3)
 @pytest.mark.parametrize("norm", [None, "ortho"])
 @pytest.mark.parametrize("name", [*ONE, *MANY])
 def test_gradients(name: str, norm: str | None) -> None:

@@ -32,6 +32,7 @@ def row_of(picture: Archive, name: str) -> RecordRow:
     return next(row for row in picture.rows if row.name == name)
 
 
+@pytest.mark.sampled(1 / 4)
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ARCHIVES)))
 def test_every_file_is_drawn_well(path: Path) -> None:
     picture = viz.archive(path)

@@ -113,20 +113,31 @@ def run_tests(lanes: dict[str, list[str]], environment: dict[str, str]) -> list[
     problems: list[str] = []
     running: list[tuple[str, subprocess.Popen[bytes]]] = []
     begun = said = time.monotonic()
-    while wanted or running:
-        while wanted and len(running) < WORKERS:
-            lane = wanted.pop(0)
-            running.append((lane, start_worker(RESULTS / lane, lanes[lane], environment)))
-        time.sleep(0.1)
-        for lane, worker in [pair for pair in running if pair[1].poll() is not None]:
-            running.remove((lane, worker))
-            if worker.returncode not in (0, 1, 5):  # all passed, some failed, nothing to run
-                problems.append(ended_badly(RESULTS / lane, worker))
-                wanted += [lane] * (worker.returncode not in (2, 3, 4))  # it died: another one goes on with the next file
-        if time.monotonic() - said > 20:
-            said = time.monotonic()
-            print(f"{progress()}, {(said - begun) / 60:.1f} minutes", flush=True)
-    return problems
+    try:
+        while wanted or running:
+            while wanted and len(running) < WORKERS:
+                lane = wanted.pop(0)
+                running.append((lane, start_worker(RESULTS / lane, lanes[lane], environment)))
+            time.sleep(0.1)
+            for lane, worker in [pair for pair in running if pair[1].poll() is not None]:
+                running.remove((lane, worker))
+                if worker.returncode not in (0, 1, 5):  # all passed, some failed, nothing to run
+                    problem, files = ended_badly(RESULTS / lane, worker)
+                    problems.append(problem)
+                    wanted += [lane] if files else []  # another one goes on with the next file
+            if time.monotonic() - said > 20:
+                said = time.monotonic()
+                print(f"{progress()}, {(said - begun) / 60:.1f} minutes", flush=True)
+    finally:
+        for _, worker in running:
+            worker.kill()
+    return problems or [f"{lane}: not all files were run" for lane in lanes if not all_done(RESULTS / lane)]
+
+
+def all_done(folder: Path) -> bool:
+    told = list(lines(folder.glob("results-*")))
+    of = max((line["of"] for line in told if "of" in line), default=1)
+    return sum("done" in line for line in told) == of or (folder / "stop").exists()
 
 
 def start_worker(folder: Path, arguments: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
@@ -140,15 +151,15 @@ def start_worker(folder: Path, arguments: list[str], environment: dict[str, str]
     return worker
 
 
-def ended_badly(folder: Path, worker: subprocess.Popen[bytes]) -> str:
-    """Says how a worker ended, and in which file; a second one was taken if it was the last test of the first."""
+def ended_badly(folder: Path, worker: subprocess.Popen[bytes]) -> tuple[str, list[str]]:
+    """How a worker ended, and in which file; with the last test of a file it had taken another one, too."""
     told = list(lines([folder / f"results-{worker.pid}"]))
     done = {line["done"] for line in told if "done" in line}
     files = [line["begun"] for line in told if "begun" in line and line["begun"] not in done]
     problem = f"pytest ended with status {worker.returncode}" + (f" in {' or '.join(files)}" if files else "")
     text = (folder / f"log-{worker.pid}").read_text(encoding="utf-8", errors="replace")
     print(f"\n{problem}:\n{text[-5000:]}", flush=True)
-    return problem
+    return problem, files
 
 
 def progress() -> str:

@@ -99,9 +99,10 @@ class Worker:
         """The files that this worker takes, with their tests; a file without any is over when it is collected."""
         files = {name: list(nodes) for name, nodes in groupby(self.nodes, lambda node: node.nodeid.partition("::")[0])}
         seconds = json.loads((self.folder / "seconds").read_text(encoding="utf-8"))
+        total = len(files)
         for number, name in enumerate(sorted(files, key=lambda name: (-seconds.get(name, 1.0), name))):
             if self.take(number):
-                self.recorder.write(begun=name, of=len(files))
+                self.recorder.write(begun=name, of=total)
                 session.items = [item for node in files.pop(name) for item in session.genitems(node)]
                 session.config.hook.pytest_collection_modifyitems(
                     session=session, config=session.config, items=session.items

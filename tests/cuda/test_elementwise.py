@@ -60,18 +60,21 @@ def entries(table: Any) -> list[Any]:
     ]
 
 
+@pytest.mark.sampled(1 / 3)
 @pytest.mark.parametrize("call, dtype", entries(UNARY))
 def test_one_operand(call: Call, dtype: Any) -> None:
     compare(call, numbers(dtype, (5, 3)))
     compare(call, numbers(dtype, (4, 3)).t())
 
 
+@pytest.mark.sampled(1 / 3)
 @pytest.mark.parametrize("call, dtype", entries(BINARY))
 def test_two_operands(call: Call, dtype: Any) -> None:
     compare(call, numbers(dtype, (5, 3)), numbers(dtype, (5, 3), 1, zeros=False))
     compare(call, numbers(dtype, (3, 5)).t(), numbers(dtype, (5, 3), 1, zeros=False))
 
 
+@pytest.mark.sampled(1 / 3)
 @pytest.mark.parametrize("call, dtype", entries(TERNARY))
 def test_three_operands(call: Call, dtype: Any) -> None:
     compare(call, *(numbers(dtype, (5, 3), seed, zeros=False) for seed in range(3)))

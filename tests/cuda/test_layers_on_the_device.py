@@ -61,6 +61,7 @@ def backward(outputs: list[Any]) -> None:
     )
 
 
+@pytest.mark.sampled(1 / 3)
 @pytest.mark.parametrize("training", [True, False], ids=["train", "eval"])
 @pytest.mark.parametrize("case", SAMPLE)
 def test_as_on_the_cpu(case: str, training: bool) -> None:

@@ -60,6 +60,7 @@ CASES = [(name, d) for name in (*OVER_DIMS, *ALONG_ONE) for d in REALS]
 CASES += [(name, d) for name in OF_FLOATS for d in FLOATS] + [(name, d) for name in NOT_OF_BOOL for d in REALS[:-1]]
 
 
+@pytest.mark.sampled(1 / 3)
 @pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_every_reduction_of_every_dtype(name: str, dtype: str) -> None:
     function = {**OVER_DIMS, **OF_FLOATS, **ALONG_ONE, **NOT_OF_BOOL}[name]
