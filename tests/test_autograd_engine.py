@@ -260,3 +260,66 @@ def test_what_is_needed_does_not_depend_on_the_order_nodes_were_made_in(T: Any) 
     y.mul_(3)  # the view's history is made anew when Double asks for it, after Double's own node
     z = Double.apply(view)
     assert T.autograd.grad(z.sum(), x)[0].tolist() == [6.0, 6.0, 0.0]
+
+# What a leaf gets, and when
+
+
+def test_a_leaf_that_is_gone_is_made_again_where_it_was(T: Any) -> None:
+    whole = T.arange(6.0)
+    leaf = whole[2:4].detach().requires_grad_()
+    node = (leaf * 2).grad_fn.next_functions[0][0]
+    del leaf
+    assert node.variable.tolist() == [2.0, 3.0] and node.variable.storage_offset() == 2
+
+
+def test_a_leaf_gets_its_gradient_as_soon_as_that_is_known(T: Any) -> None:
+    """Not when everything else is done: an optimizer in a hook may then use the memory."""
+    order: list[str] = []
+    x, w = T.ones(2, requires_grad=True), T.ones(2, requires_grad=True)
+    w.register_post_accumulate_grad_hook(lambda t: order.append("w"))
+    hidden = x.exp()
+    hidden.register_hook(lambda g: order.append("hidden"))
+    (hidden.sin() * w).sum().backward()
+    assert order == ["w", "hidden"]
+
+
+@pytest.mark.parametrize("case", ["expanded", "transposed"])
+def test_a_gradient_is_kept_in_the_layout_of_its_leaf(T: Any, case: str) -> None:
+    x = T.ones(2, 3, requires_grad=True)
+    y = x.sum() if case == "expanded" else (x.t() * T.arange(2.0)).t()
+    y.backward() if case == "expanded" else y.backward(T.ones(2, 3))
+    assert x.grad.stride() == (3, 1) and x.grad.tolist() == ([[1.0] * 3] * 2 if case == "expanded" else [[0.0] * 3, [1.0] * 3])
+
+
+def test_a_node_takes_as_many_gradients_as_it_has_outputs(T: Any) -> None:
+    node = (T.ones(2, requires_grad=True) * 2).grad_fn
+    with pytest.raises(TypeError, match="expected 1 arguments, got 2 instead"):
+        node(T.ones(2), T.ones(2))
+
+
+def test_a_written_argument_that_is_the_second_result_has_the_second_gradient(T: Any) -> None:
+    class Both(T.autograd.Function):  # type: ignore[misc, name-defined]
+        @staticmethod
+        def forward(ctx: Any, a: Any, b: Any) -> Any:
+            b.mul_(2)
+            ctx.mark_dirty(b)
+            return a + 1, b
+
+        @staticmethod
+        def backward(ctx: Any, of_a: Any, of_b: Any) -> Any:
+            return of_a * 10, of_b * 100
+
+    a, b = T.ones(2, requires_grad=True), T.ones(2, requires_grad=True)
+    first, second = Both.apply(a, b.clone())
+    assert second.output_nr == 1
+    (second * 3).sum().backward()
+    assert (a.grad is None or a.grad.tolist() == [0.0, 0.0]) and b.grad.tolist() == [300.0, 300.0]
+
+
+def test_a_saved_view_says_whose_result_it_has_become(T: Any) -> None:
+    x, base = T.ones(2, requires_grad=True), T.zeros(2, 1)
+    view = base.view(2)
+    y = view * x
+    base.mul_(x.view(2, 1))
+    with pytest.raises(RuntimeError, match=r"which is output 0 of AsStrided"):
+        y.sum().backward()
