@@ -143,3 +143,16 @@ def test_messages_are_pytorchs(call) -> None:
     with pytest.raises(TypeError) as ours:
         call(torch)
     assert str(ours.value).splitlines()[0] == str(theirs.value).splitlines()[0].replace("torch.", "internals.")
+
+
+def test_pythons_types_serve_as_dtypes() -> None:
+    assert [torch.zeros(1, dtype=t).dtype for t in (float, int, bool, complex)] == [
+        torch.float64, torch.int64, torch.bool, torch.complex128
+    ]  # fmt: skip
+
+
+def test_only_what_was_given_by_position_has_one() -> None:
+    with pytest.raises(TypeError, match=re.escape("bmm(): argument 'mat2' (position 2) must be Tensor, not str")):
+        torch.bmm(torch.ones(1, 2, 2), "a")
+    with pytest.raises(TypeError, match=re.escape("bmm(): argument 'mat2' must be Tensor, not str")):
+        torch.bmm(torch.ones(1, 2, 2), mat2="a")

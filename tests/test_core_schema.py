@@ -88,3 +88,8 @@ def test_parts_of_a_schema() -> None:
 def test_errors_name_the_part(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         parse_schema(text)
+
+
+def test_a_default_may_be_infinite() -> None:
+    schema = parse_schema("t::f(float a=inf, float b=-inf, bool c=True, Tensor? d=None, int e=Mean) -> ()")
+    assert [a.default for a in schema.arguments] == [float("inf"), -float("inf"), True, None, 1]

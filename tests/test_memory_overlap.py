@@ -188,6 +188,13 @@ def test_shared_memory_is_refused_as_in_pytorch(text: str) -> None:
     check(expression(text))
 
 
+@pytest.mark.parametrize("name", ["celu_", "selu_"])
+def test_a_composed_activation_writes_to_no_element_twice(T: Any, name: str) -> None:
+    """Its result is computed first and copied afterwards."""
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor refers to a single memory location"):
+        getattr(T, name)(T.zeros(1).expand(3))
+
+
 def test_shared_memory_is_refused() -> None:
     t = internals.tensor([0, 1, 0, 1])
     for call in (

@@ -139,6 +139,9 @@ F.unfold(x(3, 5, 6), 2)
 F.unfold(x(0, 1, 5, 6), 2)
 F.unfold(x(1, 1, 2, 2), 3)
 F.unfold(x(1, 1, 2, 2), 2, stride=0)
+F.unfold(x(1, 1, 2, 2), 2, dilation=[1])
+F.unfold(x(1, 1, 2, 2), 2, padding=[1])
+F.unfold(x(1, 1, 2, 2), 2, stride=[1])
 """)
 
 

@@ -34,6 +34,8 @@ def refresh(copy: Path) -> None:
     names = {
         name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).is_file()
     }
+    if not names:
+        raise SystemExit("mutants: git lists no files here; faults are planted in a copy of a checkout")
     for path in [p for p in copy.rglob("*") if p.is_file() and "__pycache__" not in p.parts]:
         name = path.relative_to(copy).as_posix()
         if name not in names and not name.startswith("build/"):
