@@ -11,7 +11,9 @@ from hypothesis import given
 import internals
 from internals.jit.ir import Block, Graph, Node, Value
 from internals.jit.ir.parser import parse_ir
+from internals.jit.operators import register_operator
 from internals.jit.operators.alias_analysis import AliasDb
+from internals.jit.operators.registry import _registry
 from internals.jit.passes import run_pass
 from tests.answers import answer
 from tests.jit_graph_programs import interpret
@@ -465,3 +467,15 @@ def test_values_without_a_common_location_never_share_memory(graph: Graph) -> No
         for w, u in tensors:
             if t.untyped_storage() is u.untyped_storage():
                 assert db.may_alias(v, w), f"%{v.debugName()} and %{w.debugName()} in\n{graph}"
+
+
+def test_an_operator_with_any_number_of_results_may_give_anything() -> None:
+    register_operator("jit_test::parts(Tensor x) -> ...", lambda x: (x, x))
+    try:
+        graph = graph_of("%a : Tensor = aten::neg(%x)\nreturn (%a)")
+        parts = graph.create("jit_test::parts", [graph.inputs()[0]], 2).insertBefore(graph.return_node())
+        db = AliasDb(graph)
+        assert all(db.may_alias(part, graph.inputs()[0]) for part in parts.outputs())
+    finally:
+        del _registry.jit_only["jit_test::parts"]
+        _registry.seen = (0, None)

@@ -164,6 +164,17 @@ def test_operations_move_behind_a_chunk(sizes: Any) -> None:
     assert inside(graph)[0].count("aten::tanh") == 2
 
 
+def test_a_tensor_that_two_operations_read_is_cut_once() -> None:
+    text = f"""graph(%x : {MATRIX}, %y : {MATRIX}):
+  %a : {MATRIX} = aten::mul(%x, %y)
+  %b : {MATRIX} = aten::div(%a, %y)
+  %c : {MATRIX}, %d : {MATRIX} = prim::ConstantChunk[chunks=2, dim=1](%b)
+  %e : {MATRIX} = aten::mul(%c, %d)
+  return (%e)"""
+    graph = check_same_results(text, torch.rand(3, 4) + 1, torch.rand(3, 4) + 1)
+    assert inside(graph)[0].count("aten::div") == 2 and inside(graph)[0].count("prim::ConstantChunk") <= 2
+
+
 def test_a_chunk_stays_where_broadcasting_could_change_the_dtype() -> None:
     """A double without dimensions beside floats counts for little; broadcast, it would make doubles of them."""
     text = f"""graph(%x : {MATRIX}, %y : Tensor):

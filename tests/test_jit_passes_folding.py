@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 import internals
 from internals.jit.passes import run_pass
+from internals.jit.passes.folding_limits import fits
 from tests.jit_graph_programs import interpret
 from tests.jit_pass_support import after, by_torch, canonical, check, check_unchanged, parsed
 
@@ -310,3 +313,15 @@ def test_one_tensor_in_two_constants_is_pooled_two_that_are_returned_are_not() -
             graph.registerOutput(graph.insertConstant(v))
         run_pass("constant_pooling", graph, verify=True)
         assert len(graph.findAllNodes("prim::Constant")) == count
+
+
+@pytest.mark.parametrize(
+    ("value", "may"),
+    [
+        ("a" * 4096, True), ("a" * 4097, False), ([0] * 4096, True), ([0] * 4097, False), (([0] * 4094,), True),
+        (([0] * 4096,), False), ({"a": 1}, False), ([{"a": 1}], False), (None, True), (internals.device("cpu"), True),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_may_be_a_constant(value: object, may: bool) -> None:
+    assert fits(value) == may

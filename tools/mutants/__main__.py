@@ -77,39 +77,38 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def inside(options: argparse.Namespace, root_of_work: Path) -> int:
+def inside(options: argparse.Namespace, work: Path) -> int:
     """The second half, which runs in the copy."""
     root = copy.ROOT
-    kept = results.Kept(root_of_work / "results.json", options.without_torch)
+    kept = results.Kept(work / "results.json", options.without_torch)
     named = results.named_equivalent(root)
     children.prepare()
-    where = root_of_work / "reach"
+    where = work / "reach"
     if not options.keep_reach:
         tests = sorted(p.relative_to(root).as_posix() for p in (root / "tests").rglob("test_*.py"))
-        for file in reach.record(root, where, tests, root_of_work / "record.log"):
+        for file in reach.record(root, where, tests, work / "record.log"):
             print(f"mutants: {file} could not be recorded", flush=True)
-    bench = Bench(root, root_of_work, options.budget)
+    bench = Bench(root, work, options.budget)
+    rows = []
     for layer in options.layer or LAYERS:
         drawn = draw(root, layer, options.seed, options.count)
-        if options.again:
-            drawn = [fault for fault in drawn if kept.is_open(options.seed, fault)]
-        wanted = {fault.identity: blocks_of(fault, root) for fault in drawn}
-        tests_of = reach.reaching(where, wanted) if wanted else {}
-        for fault in drawn:
-            outcome = bench.trial(fault, tests_of[fault.identity])
-            if outcome.result in ("survived", "not reached") and fault.identity in named:
-                outcome = outcome._replace(result="equivalent")
-            kept.note(layer, options.seed, fault, outcome)
-            print(
-                f"{outcome.result:<12}{fault.file}:{fault.line} {fault.kind}: {fault.after}",
-                flush=True,
-            )
-        kept.save()
-    print(report.table(kept.of(options.seed)))
-    if options.save:
-        (Path(options.home) / "docs" / "mutants.md").write_text(
-            report.page(kept.of(options.seed), named, options)
+        tried = [fault for fault in drawn if not options.again or kept.is_open(fault)]
+        tests_of = reach.reaching(
+            where, {fault.identity: blocks_of(fault, root) for fault in tried}
         )
+        for fault in tried:
+            outcome = bench.trial(fault, tests_of[fault.identity])
+            if outcome.result in results.OPEN and fault.identity in named:
+                outcome = outcome._replace(result="equivalent")
+            kept.note(layer, fault, outcome)
+            where_it_is = f"{fault.file}:{fault.line}"
+            print(f"{outcome.result:<12}{where_it_is} {fault.kind}: {fault.after}", flush=True)
+        kept.save()
+        rows += [kept.rows[fault.identity] for fault in drawn]
+    print(report.table(rows))
+    if options.save:
+        page = report.page(rows, named, options)
+        (Path(options.home) / "docs" / "mutants.md").write_text(page)
     return 0
 
 

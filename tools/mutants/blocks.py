@@ -6,8 +6,8 @@ adds a call at the beginning of each, to the code and not to the file, so that `
 line numbers and error messages stay as they are. It costs some per cent; a tracer would double the
 time.
 
-Code that becomes machine code or that a simulator lowers is left alone. Such a file is reached by
-whoever reaches a file that imports it.
+Code that becomes machine code, that a simulator lowers or that the JIT compiles from its source is left
+alone. Such a file is reached by whoever reaches a file that imports it.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ LOWERED = (
     "internals/aten/compiled/",
     "internals/cuda/kernels/",
     "internals/machine_code/vector_math/",
+    "internals/jit/frontend/functional_sources",
 )
 LOWERING = {"kernel", "inline", "device"}  # decorators
 NAME = "__reached__"

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from datetime import date
 from typing import Any
 
-from tools.mutants.results import RESULTS
+from tools.mutants.results import OPEN, RESULTS
 
 Rows = list[dict[str, Any]]
 
@@ -42,7 +42,7 @@ def page(rows: Rows, named: dict[str, str], options: argparse.Namespace) -> str:
     command = f"--seed {options.seed} --count {options.count} --save" + (
         " --without-torch" if options.without_torch else ""
     )
-    open_ones = [row for row in rows if row["result"] in ("survived", "not reached")]
+    open_ones = [row for row in rows if row["result"] in OPEN]
     equivalent = [row for row in rows if row["result"] == "equivalent"]
     return f"""# A test of the tests
 

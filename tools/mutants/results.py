@@ -14,29 +14,26 @@ from tools.mutants.faults import Fault
 from tools.mutants.trial import Outcome
 
 RESULTS = ("caught", "timed out", "survived", "not reached", "equivalent")
+OPEN = ("survived", "not reached")
 
 
 class Kept:
-    """The outcomes in a file, by seed, layer and fault; with and without PyTorch apart."""
+    """The latest outcomes, in a file; with and without PyTorch apart."""
 
     def __init__(self, path: Path, without_torch: bool) -> None:
         self.path = path if not without_torch else path.with_stem(f"{path.stem}_without_torch")
-        self.rows: dict[str, dict[str, Any]] = (
-            json.loads(self.path.read_text()) if self.path.exists() else {}
-        )
+        self.rows: dict[str, dict[str, Any]] = {}
+        if self.path.exists():
+            self.rows = json.loads(self.path.read_text())
 
-    def note(self, layer: str, seed: int, fault: Fault, outcome: Outcome) -> None:
-        self.rows[f"{seed} {fault.identity}"] = {
-            "seed": seed, "layer": layer, "kind": fault.kind, "place": f"{fault.file}:{fault.line}", "fault": fault.identity,
-            "before": fault.before, "after": fault.after, **outcome._asdict(),
-        }  # fmt: skip
+    def note(self, layer: str, fault: Fault, outcome: Outcome) -> None:
+        place = {"layer": layer, "kind": fault.kind, "place": f"{fault.file}:{fault.line}"}
+        text = {"fault": fault.identity, "before": fault.before, "after": fault.after}
+        self.rows[fault.identity] = {**place, **text, **outcome._asdict()}
 
-    def is_open(self, seed: int, fault: Fault) -> bool:
-        row = self.rows.get(f"{seed} {fault.identity}")
-        return row is None or row["result"] in ("survived", "not reached")
-
-    def of(self, seed: int) -> list[dict[str, Any]]:
-        return [row for row in self.rows.values() if row["seed"] == seed]
+    def is_open(self, fault: Fault) -> bool:
+        row = self.rows.get(fault.identity)
+        return row is None or row["result"] in OPEN
 
     def save(self) -> None:
         self.path.write_text(json.dumps(self.rows, indent=1) + "\n")
