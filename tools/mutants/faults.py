@@ -114,15 +114,16 @@ def draw(root: Path, layer: str, seed: int, count: int) -> list[Fault]:
     return drawn[:count]
 
 
-def blocks_of(fault: Fault, root: Path) -> set[int]:
-    """The numbers of the blocks of which a test has to run one to reach a fault.
+def blocks_of(fault: Fault, root: Path) -> tuple[set[int], set[int]]:
+    """The numbers of the blocks of which a test has to run one to reach a fault, and of all in its file.
 
     What stands at the top of a module runs when it is imported: then it is any function of the file. Where none can tell
     (`blocks.is_lowered`) it is any of the files that import this one."""
+    own = set() if is_lowered(fault.file) else _all_blocks(root, fault.file)
     if fault.block != number(fault.file):
-        return {fault.block}
-    if not is_lowered(fault.file) and (own := _all_blocks(root, fault.file)):
-        return own
+        return {fault.block}, own
+    if own:
+        return own, own
     path = Path(fault.file)
     name, package = (
         (path.parent.name, path.parent.parent)
@@ -135,7 +136,8 @@ def blocks_of(fault: Fault, root: Path) -> set[int]:
         for p in _python_files(root / package)
         if imports.search(p.read_text())
     ]
-    return set().union(*(_all_blocks(root, file) for file in importing))
+    near = set().union(*(_all_blocks(root, file) for file in importing))
+    return near, near
 
 
 def _all_blocks(root: Path, file: str) -> set[int]:

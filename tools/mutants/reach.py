@@ -33,7 +33,7 @@ class Test(NamedTuple):
     file: str
     name: str  # pytest's node id
     cost: float  # seconds
-    breadth: int  # how many blocks it reaches
+    share: float  # of the blocks that it reaches, those in the same file
 
 
 class Recorder:
@@ -122,29 +122,32 @@ def _record(root: Path, file: str, path: Path, of: str) -> int:
     return 0
 
 
-def reaching(folder: Path, wanted: dict[str, set[int]]) -> dict[str, list[Test]]:
-    """For each name in `wanted` the tests that run one of its blocks."""
+def reaching(folder: Path, wanted: dict[str, tuple[set[int], set[int]]]) -> dict[str, list[Test]]:
+    """For each name the tests that run one of its blocks. `wanted` has these, and all blocks of their file."""
     found: dict[str, list[Test]] = {name: [] for name in wanted}
-    every = np.array(sorted(set().union(*wanted.values())), np.uint32)
-    names_of: dict[int, list[str]] = {}
-    for name, numbers in wanted.items():
-        for which in numbers:
-            names_of.setdefault(which, []).append(name)
+    arrays = {
+        name: [np.array(sorted(part), np.uint32) for part in pair] for name, pair in wanted.items()
+    }
+    every = np.unique(
+        np.concatenate(
+            [part for pair in arrays.values() for part in pair] or [np.empty(0, np.uint32)]
+        )
+    )
     for path in sorted(folder.glob("*.npz")):
         with np.load(path) as data:
             names, costs, lengths, reached = (
                 data[k] for k in ("names", "costs", "lengths", "blocks")
             )
-        owner = np.repeat(np.arange(len(names)), lengths)
-        hit = np.isin(reached, every)
-        pairs: dict[str, set[int]] = {}
-        for which, test in zip(reached[hit].tolist(), owner[hit].tolist()):
-            for name in names_of[which]:
-                pairs.setdefault(name, set()).add(test)
-        for name, tests in pairs.items():
-            for i in sorted(tests):
-                test_name = str(names[i])
-                found[name].append(
-                    Test(test_name.partition("::")[0], test_name, float(costs[i]), int(lengths[i]))
-                )
+        here = np.isin(reached, every)
+        owner, reached = np.repeat(np.arange(len(names)), lengths)[here], reached[here]
+        for name, (wanted_here, of_file) in arrays.items():
+            tests = np.unique(owner[np.isin(reached, wanted_here)])
+            if not tests.size:
+                continue
+            shares = np.bincount(
+                owner[np.isin(reached, of_file)], minlength=len(names)
+            ) / np.maximum(lengths, 1)
+            for i in tests:
+                file = str(names[i]).partition("::")[0]
+                found[name].append(Test(file, str(names[i]), float(costs[i]), float(shares[i])))
     return found

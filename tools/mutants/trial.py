@@ -142,12 +142,13 @@ def stages(tests: list[Test], budget: float) -> Iterator[list[Test]]:
 
 
 def in_order(tests: list[Test], fault: Fault) -> list[Test]:
-    """The narrow and quick ones first, and those that speak of the same thing, to judge by names; one case of each test
-    function before the next."""
+    """Those first that are quick, about the same file more than others, and speak of the same thing, to judge by names; one
+    case of each test function before the next."""
     words = words_of(f"{Path(fault.file).stem} {fault.function}")
 
     def worth(test: Test) -> float:
-        return test.breadth * (test.cost + 0.02) / 8 ** min(len(words & words_of(test.name)), 3)
+        alike = min(len(words & words_of(test.name)), 3)
+        return (test.cost + 0.02) / (test.share + 0.001) / 4**alike
 
     turn: dict[str, int] = {}
     ranked = []
