@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 import internals
+import internals as torch
+from internals import jit
 from internals.autograd.gradcheck import gradcheck, gradgradcheck
 from internals.jit.ir import Graph, TensorType
 from internals.jit.ir.parser import parse_ir
@@ -284,3 +286,18 @@ def test_a_node_that_finds_no_company_stays_as_it_is() -> None:
     graph = parse_ir("graph(%x : Tensor):\n  %1 : Tensor = aten::tanh(%x)\n  return (%1)\n")
     record = run_pass("create_autodiff_subgraphs", graph, verify=True)
     assert not record.changed and record.before == record.after
+
+
+def test_a_view_of_what_backward_needs_cannot_be_changed_unnoticed() -> None:
+    @jit.script
+    def f(x):  # type: ignore[no-untyped-def]
+        h = torch.sigmoid(x * 2)
+        return h.view([-1])
+
+    x = internals.ones(2, 3, requires_grad=True)
+    for _ in range(3):
+        y = f(x)
+        with internals.no_grad():
+            y.zero_()
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.sum().backward()

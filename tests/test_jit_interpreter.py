@@ -352,3 +352,23 @@ def test_one_code_runs_in_several_threads() -> None:
     for t in threads:
         t.join()
     assert sorted(results) == [(n, run_code(code, (internals.ones(1), n)).item()) for n in range(8)]
+
+
+@pytest.mark.parametrize("name", ["add", "mul", "sub", "relu"])
+def test_a_constant_is_the_same_in_the_next_run(name: str) -> None:
+    more = {"add": ", %x, %one", "sub": ", %x, %one", "mul": ", %x", "relu": ""}[name]
+    code = compile_graph(
+        parse_ir(
+            f"""graph(%x : Tensor):
+  %one : int = prim::Constant[value=1]()
+  %c : Float(2) = prim::Constant[value= 1  2 [ CPUFloatType{{2}} ]]()
+  %y : Tensor = aten::{name}(%c{more})
+  %z : Tensor = aten::{name}(%y{more})
+  return (%z)
+""",
+            True,
+        ),
+        "f",
+    )
+    x = internals.tensor([3.0, 4.0])
+    assert str(both(code, x)) == str(both(code, x)) == str(both(code, x))

@@ -144,6 +144,11 @@ def test_lists_of_tensors_are_compared_by_value() -> None:
         call("index.list_Tensor", [internals.ones(2)], internals.ones(2))
 
 
+def test_equal_elements_stay_in_their_order() -> None:
+    ones = [internals.tensor(1.0) for _ in range(3)]
+    assert [id(t) for t in call("sorted.Tensor", ones)] == [id(t) for t in ones]
+
+
 def test_ranges() -> None:
     assert (
         call("__range_length", 0, 10, 3) == 4

@@ -100,6 +100,12 @@ def test_percent(text: str, type: str, value: Any) -> None:
     jit_oracle.compare("aten::percentFormat", ["str", type], [text, value], "str")
 
 
+@pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan")])
+def test_what_is_no_number_is_the_least_int_of_32_bits(value: float) -> None:
+    """As x86 converts it."""
+    assert find_operator("aten::percentFormat").fn("%d", value) == "-2147483648"
+
+
 @pytest.mark.parametrize("text", ["{} {}", "{}", "{{}} {}", "{0}", "a{b", ""])
 def test_format_knows_only_empty_braces(text: str) -> None:
     jit_oracle.compare("aten::format", ["str", "int"], [text, 1], "str")

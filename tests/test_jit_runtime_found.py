@@ -12,6 +12,7 @@ import pytest
 import internals
 from internals import jit
 from internals.jit.runtime.graph_executor import GraphExecutor
+from internals.jit.runtime.int_overflow import PlainInts
 from tests.jit_graph_programs import program
 from tests.jit_pass_support import seeds
 
@@ -241,3 +242,18 @@ def test_a_long_graph_has_a_gradient() -> None:
     x = internals.ones(2, requires_grad=True)
     chain(200)(x, 1).sum().backward()
     assert x.grad.tolist() == [201.0, 201.0]
+
+
+def test_sums_on_both_ways_around_a_loop_are_wrapped_at_its_end() -> None:
+    @jit.script
+    def f(n: int, c: bool) -> tuple[int, int]:
+        first = 0
+        second = 0
+        for _ in range(n):
+            if c:
+                first = first + n
+                second = second - n
+        return first, second
+
+    (loop,) = f.graph.findAllNodes("prim::Loop")
+    assert PlainInts(f.graph).wrap == set(loop.outputs()) and f(3, True) == (9, -9)

@@ -132,6 +132,7 @@ def test_module_is_checked_and_its_buffers_move_as_in_real_pytorch() -> None:
         ("ones(2)", "ones(2).double()", {}),
         ("tensor(1)", "tensor(2)", {}),
         ("tensor(1.0)", "tensor(2.0)", {}),
+        ("tensor(1.0)", "tensor(0.0)", {}),
         ("tensor([1, 2])", "tensor([1, 3])", {}),
         ("tensor([True, False])", "tensor([True, True])", {}),
         ("ones(2) * 1.0000001", "ones(2)", {}),
@@ -146,3 +147,8 @@ def test_comparison_speaks_as_real_pytorch(a: str, b: str, tolerances: dict[str,
         return str(error).replace("internals.", "torch.")
 
     agree(said)
+
+
+def test_a_difference_from_zero_has_no_end_in_proportion() -> None:
+    with pytest.raises(AssertionError, match="Relative difference: inf"):
+        assert_close(internals.tensor(1.0), internals.tensor(0.0))

@@ -198,3 +198,12 @@ def test_without_a_stream_it_is_standard_error_at_that_time(capsys: pytest.Captu
     log = Log("json")
     log.event("now")
     assert json.loads(capsys.readouterr().err)["event"] == "now"
+
+
+def test_a_failure_says_whose_it_is_and_why() -> None:
+    stream = io.StringIO()
+    assert Log("json", stream).failure("mlp", "3", "call-7", InvalidRequest("no input"))
+    (line,) = lines(stream)
+    assert {k: line[k] for k in ("model", "version", "id", "code", "message")} == {
+        "model": "mlp", "version": "3", "id": "call-7", "code": InvalidRequest("").code, "message": "no input",
+    }  # fmt: skip

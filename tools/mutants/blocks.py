@@ -138,13 +138,15 @@ def _is_text(node: ast.stmt) -> bool:
 
 
 class TellingLoader(SourceFileLoader):
-    """Compiles `telling` source; nothing is cached on disk."""
+    """Compiles `telling` source."""
 
     file = ""
 
-    def get_code(self, fullname: str) -> CodeType:
-        tree = telling(self.get_data(self.path).decode(), self.file)
-        code: CodeType = compile(tree, self.path, "exec", dont_inherit=True)
+    def source_to_code(  # type: ignore[override]
+        self, data: bytes, path: str, *, _optimize: int = -1
+    ) -> CodeType:
+        tree = telling(data.decode(), self.file)
+        code: CodeType = compile(tree, path, "exec", dont_inherit=True, optimize=_optimize)
         return code
 
 
@@ -170,7 +172,10 @@ class TellingFinder(MetaPathFinder):
 
 
 def install(root: Path) -> set[int]:
-    """From here on, what is imported tells which blocks run; returns the set in which their numbers appear."""
+    """From here on, what is imported tells which blocks run; returns the set in which their numbers appear.
+
+    Python caches such code apart from other code."""
+    sys.pycache_prefix = str(root / "build" / "telling")
     reached: set[int] = set()
     setattr(builtins, NAME, reached.add)
     sys.meta_path.insert(0, TellingFinder(root))
