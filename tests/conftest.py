@@ -8,19 +8,12 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import hypothesis
 import pytest
-from hypothesis.internal.conjecture import providers
 
 import internals
 from tests import answers
 
 os.environ.setdefault("INTERNALS_VERIFY_PASSES", "1")  # every graph is verified after every pass of the JIT
-if answers.STEADY:
-    hypothesis.settings.register_profile("steady", derandomize=True)
-    hypothesis.settings.load_profile("steady")
-    # Else what is drawn would depend on the numbers that stand in the modules imported so far.
-    providers._get_local_constants = providers.Constants
 internals.set_warn_always(True)  # else a test would not see a warning that another test has had
 
 

@@ -14,12 +14,11 @@ checksum, and a test that asks about anything else fails: something that ought t
 
 from __future__ import annotations
 
-from tests.answers.asking import HAS_TORCH, STEADY, answer, begin, forget, oracle, write_recorded
+from tests.answers.asking import HAS_TORCH, answer, begin, forget, oracle, write_recorded
 from tests.answers.plain import Plain, Raised, RealTensor, plain
 
 __all__ = [
     "HAS_TORCH",
-    "STEADY",
     "Plain",
     "Raised",
     "RealTensor",

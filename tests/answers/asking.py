@@ -19,7 +19,6 @@ from tests.answers import files
 from tests.answers.plain import Plain, Raised, agree, plain
 
 RECORDING = os.environ.get("INTERNALS_GOLDENS")  # `make goldens` names the folder that answers are left in
-
 WHOLE = os.environ.get("INTERNALS_TEST_FULL") == "0"  # all of `make test`: no answer may be missing
 
 
@@ -34,7 +33,6 @@ def real_torch() -> ModuleType | None:
 
 TORCH = real_torch()
 HAS_TORCH = TORCH is not None
-STEADY = bool(RECORDING) or not HAS_TORCH  # random tests draw what PyTorch was, or will be, asked about
 
 
 def oracle() -> Any:
@@ -108,7 +106,10 @@ def answer(
     kept = files.load(family).get(_now.key, {})
     if RECORDING:
         stays = name in kept and agrees(said, kept[name], essence)
-        _recorded.setdefault(family, {}).setdefault(_now.key, {})[name] = kept[name] if stays else said
+        recorded = _recorded.setdefault(family, {}).setdefault(_now.key, {})
+        same = name not in recorded or agrees(said, recorded[name], essence)
+        assert same, f"{_now.key}: two questions about the same, and different answers"
+        recorded[name] = kept[name] if stays else said
     else:
         said = compared(said, kept, name, essence)
     if isinstance(said, Raised):

@@ -7,11 +7,11 @@ and `LIST_RULES` in `peephole_lists.py`. `print(rules())` shows it.
 Some rules put a value that exists in the place of a new tensor (`x * 1` becomes x), after which two results share memory. They
 are applied only if nothing writes to either, and if the caller does not get hold of both (`safe_to_merge`).
 
-How the real one differs: there are a few rules more (for dicts, convolutions, profiled types), and five of its rules are wrong
+How the real one differs: there are a few rules more (for dicts, convolutions, profiled types), and four of its rules are wrong
 in corners, which is not copied. It removes `x * 1` and `x / 1` without asking for the dtype, though with a bool x the first is
-an int64, and with an int x the second a float. It removes `x + 0`, though -0.0 + 0 is 0.0. It finds `x == x` True for a float
-x, though NaN is not equal to NaN. It makes `int(NumToTensor(2.5))` 2.5. And it makes a list of the sizes of a tensor one
-constant even when the caller gets that list.
+an int64, and with an int x the second a float. It finds `x == x` True for a float x, though NaN is not equal to NaN. It makes
+`int(NumToTensor(2.5))` 2.5. And it makes a list of the sizes of a tensor one constant even when the caller gets that list. Here
+as there `x + 0` becomes x, though -0.0 + 0 is 0.0: the plans of the talk would not be PyTorch's otherwise.
 """
 
 from __future__ import annotations

@@ -8,7 +8,6 @@ How the real one differs: see `peephole.py`.
 
 from __future__ import annotations
 
-from math import copysign
 from typing import TYPE_CHECKING, Any
 
 from internals.jit.ir import TensorType
@@ -49,15 +48,7 @@ def _times_one(node: Node, facts: Facts) -> Value | None:
 
 def _plus_zero(node: Node, facts: Facts) -> Value | None:
     is_noop = node.inputsSize() == 3 and _is_number(constant(node.input(1)), 0) and constant(node.input(2)) == 1
-    return _unchanged(node) if is_noop and _keeps_signs(node) else None
-
-
-def _keeps_signs(node: Node) -> bool:
-    """-0.0 + 0 is 0.0: to a float only -0.0 can be added, and only 0 subtracted."""
-    dtype, zero = _type(node.input(0)).dtype(), constant(node.input(1))
-    if dtype is not None and dtype.category < _CATEGORY[float]:
-        return True
-    return not isinstance(zero, complex) and copysign(1, zero) == (-1 if node.kind() == "aten::add" else 1)
+    return _unchanged(node) if is_noop else None
 
 
 def _unchanged(node: Node) -> Value | None:
@@ -152,8 +143,8 @@ TENSOR_RULES = (
     Rule("aten::type_as", "type_as(x, y)", "x, if dtype and device are the same", _cast_to_its_type),
     Rule("aten::mul", "x * 1", "x, if it keeps its dtype", _times_one, merges=True),
     Rule("aten::div", "x / 1", "x, if it keeps its dtype", _times_one, merges=True),
-    Rule("aten::add", "x + 0", "x, if it keeps its dtype and -0.0", _plus_zero, merges=True),
-    Rule("aten::sub", "x - 0", "x, if it keeps its dtype and -0.0", _plus_zero, merges=True),
+    Rule("aten::add", "x + 0", "x, if it keeps its dtype", _plus_zero, merges=True),
+    Rule("aten::sub", "x - 0", "x, if it keeps its dtype", _plus_zero, merges=True),
     Rule("aten::_grad_sum_to_size", "sum_to(sum_to(x, a), b)", "sum_to(x, b)", _summed_twice),
     Rule("aten::size", "size(x)", "a constant list, if known", _all_sizes),
     Rule("aten::size", "size(x, 1)", "a constant, if known", _one_size),
