@@ -103,12 +103,13 @@ def lanes(paths: list[str], arguments: list[str]) -> dict[str, list[str]]:
 def run_tests(lanes: dict[str, list[str]], environment: dict[str, str]) -> list[str]:
     """Keep WORKERS processes at work, the first of them with the notebooks; returns what went wrong outside of the tests.
 
-    A lane is what pytest is given, files first: each has one worker, and the one of the tests as many as there are."""
+    A lane is what pytest is given, files first: that of the tests has all workers, others a quarter of them."""
     shutil.rmtree(RESULTS, ignore_errors=True)
     for lane in lanes:
         (RESULTS / lane).mkdir(parents=True)
         (RESULTS / lane / "seconds").write_text(json.dumps(known_seconds()), encoding="utf-8")
-    wanted = [lane for lane in lanes if lane != "tests"] + ["tests"] * (WORKERS if "tests" in lanes else 0)
+    wanted = [lane for lane in lanes if lane != "tests" for _ in range(max(1, WORKERS // 4))]
+    wanted += ["tests"] * (WORKERS if "tests" in lanes else 0)
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of tests start a Python, which would compile it all again
     problems: list[str] = []
     running: list[tuple[str, subprocess.Popen[bytes]]] = []
