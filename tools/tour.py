@@ -1,7 +1,7 @@
 """`make tour`: the notebooks without a browser.
 
-Runs a copy of every notebook from top to bottom and writes it as a web page, with an index, to build/tour. The pages
-need no server and fetch nothing. The notebooks themselves are not touched.
+Runs every notebook from top to bottom, where it lies, since some read other files of the project, and writes it as a web page,
+with an index, to build/tour. The pages need no server and fetch nothing. The notebooks themselves are not touched.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import nbformat
 from nbclient.exceptions import CellExecutionError
 from nbconvert import HTMLExporter
 
-from tools.notebook_files import BUILD, FOLDER, ROOT, kernel_environment, notebook_paths
+from tools.notebook_files import BUILD, ROOT, kernel_environment, notebook_paths
 from tools.notebooks import execute
 
 SITE = BUILD / "tour"
@@ -44,15 +44,13 @@ def main() -> int:
     os.environ.update(kernel_environment())
     BUILD.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=BUILD, prefix="tour-") as temporary:
-        copies = Path(temporary) / FOLDER.name
-        shutil.copytree(FOLDER, copies, ignore=shutil.ignore_patterns(".*"))
         site = Path(temporary) / "site"
         site.mkdir()
         pages = []
         for number, path in enumerate(paths, 1):
             print(f"[{number}/{len(paths)}] {path.name} ", end="", flush=True)
             start = time.monotonic()
-            page = write_page(copies / path.name, site)
+            page = write_page(path, site)
             pages.append(page)
             verdict = f"STOPPED: {page.error}" if page.error else f"{page.cells} cells"
             print(f" {verdict}, {time.monotonic() - start:.1f} s", flush=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -140,6 +141,37 @@ def test_the_sums_of_a_thread_stay_in_registers() -> None:
     assert "ld.local" not in text and "st.local" not in text
     assert ".maxntid 256" in text and ".minnctapersm 2" in text
     assert text.count("fma.rn.f32") >= 64 and text.count("ld.shared.v4.f32") >= 3
+    # What does not fit into the registers of a thread is seen only by who assigns them: some addresses, not the 64 sums.
+    assert spilled(text, "sm_90") < 64 * 4 // 2
+
+
+def spilled(text: str, architecture: str) -> int:
+    """The bytes that a thread of this PTX has to keep in memory, as ptxas, which is in nvJitLink, reports it."""
+    nvjitlink = pytest.importorskip("cuda.bindings.nvjitlink", reason="nvJitLink is not installed: make cuda")
+    options, code = [f"-arch={architecture}", "-Xptxas=-v"], text.encode()
+    try:
+        handle = nvjitlink.create(len(options), options)
+    except Exception as error:
+        pytest.skip(f"nvJitLink does not start: {error}")
+    try:
+        nvjitlink.add_data(handle, nvjitlink.InputType.PTX, code, len(code), "kernel")
+        nvjitlink.complete(handle)
+        report = bytearray(nvjitlink.get_info_log_size(handle))
+        nvjitlink.get_info_log(handle, report)
+    finally:
+        nvjitlink.destroy(handle)
+    return sum(map(int, re.findall(r"(\d+) bytes spill stores", report.decode())))
+
+
+def test_a_spill_is_reported() -> None:
+    """Twice as many sums as there are registers for them: what the test above would say of that."""
+    lines = [f"ld.global.f32 %f{i}, [%rd1+{4 * i}];" for i in range(200)]
+    lines += [f"st.global.f32 [%rd1+{4 * i + 4000}], %f{i};" for i in reversed(range(200))]
+    text = (
+        ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p) .maxntid 512, 1, 1 .minnctapersm 2\n{\n"
+        f".reg .f32 %f<200>;\n.reg .b64 %rd<3>;\nld.param.u64 %rd1, [p];\n{chr(10).join(lines)}\nret;\n}}\n"
+    )
+    assert spilled(text, "sm_90") > 200
 
 
 def test_out_and_in_place(form: str) -> None:
