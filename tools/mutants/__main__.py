@@ -97,7 +97,9 @@ def inside(options: argparse.Namespace, work: Path) -> int:
             where, {fault.identity: blocks_of(fault, root) for fault in tried}
         )
         for fault in tried:
-            outcome = bench.trial(fault, tests_of[fault.identity])
+            known = options.again and fault.identity in named
+            tests = [] if known else tests_of[fault.identity]
+            outcome = bench.trial(fault, tests)
             if outcome.result in results.OPEN and fault.identity in named:
                 outcome = outcome._replace(result="equivalent")
             kept.note(layer, fault, outcome)
