@@ -120,10 +120,8 @@ def test_another_style_is_right_as_well(name: str, answer: str) -> None:
         ("tracing_2", find("tracing_2").solution.replace("> 1.0", "> 2.0"), "already without a trace"),
         ("build_kernel_3", find("build_kernel_3").solution.replace("enumerate(outputs)", "enumerate(outputs[:-1])"),
          "not every output was stored"),
-        ("build_strides_1", "def position(index, sizes, strides, storage_offset):\n"
-                            "    for i, size in zip(index, sizes):\n        if not -size <= i < size:\n"
-                            "            raise IndexError(i)\n"
-                            "    return sum((i % n) * s for i, n, s in zip(index, sizes, strides))", "is at storage_offset, not at 0"),
+        ("build_strides_1", find("build_strides_1").solution.replace("result = storage_offset", "result = 0"),
+         "is at storage_offset, not at 0"),
         ("objects_2", "def lookers(t):\n    return 'four'", "looks at the storage, not 'four'"),
         ("autograd_3", "def backward(root):\n    root.backward()", "has to return a dict"),
         ("languages_2", find("languages_2").solution.replace("{f.attr for", "{'torch.' + f.attr for"), "behind `torch.`"),

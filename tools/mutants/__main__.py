@@ -85,8 +85,8 @@ def inside(options: argparse.Namespace, work: Path) -> int:
     children.prepare()
     where = work / "reach"
     if not options.keep_reach:
-        tests = sorted(p.relative_to(root).as_posix() for p in (root / "tests").rglob("test_*.py"))
-        for file in reach.record(root, where, tests, work / "record.log"):
+        files = sorted(p.relative_to(root).as_posix() for p in (root / "tests").rglob("test_*.py"))
+        for file in reach.record(root, where, files, work / "record.log"):
             print(f"mutants: {file} could not be recorded", flush=True)
     bench = Bench(root, work, options.budget)
     rows = []

@@ -35,7 +35,9 @@ def refresh(copy: Path) -> None:
         name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).is_file()
     }
     if not names:
-        raise SystemExit("mutants: git lists no files here; faults are planted in a copy of a checkout")
+        raise SystemExit(
+            "mutants: git lists no files here; faults are planted in a copy of a checkout"
+        )
     for path in [p for p in copy.rglob("*") if p.is_file() and "__pycache__" not in p.parts]:
         name = path.relative_to(copy).as_posix()
         if name not in names and not name.startswith("build/"):
@@ -55,9 +57,9 @@ def environment(copy: Path, without_torch: bool) -> dict[str, str]:
         "NUMBA_CACHE_DIR": str(WORK / "numba_cache"),
     }
     one_thread = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
-    sample = {"INTERNALS_TEST_FULL": "0", "INTERNALS_VERIFY_PASSES": "1", "PYTHONHASHSEED": "0"}
+    tests = {"INTERNALS_TEST_FULL": "", "INTERNALS_VERIFY_PASSES": "1", "PYTHONHASHSEED": "0"}
     oracle = {"INTERNALS_ORACLE": "0"} if without_torch else {}
-    return {**os.environ, "PYTHONPATH": str(copy), **caches, **one_thread, **sample, **oracle}
+    return {**os.environ, "PYTHONPATH": str(copy), **caches, **one_thread, **tests, **oracle}
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from tools import sampling
 from tools.mutants import blocks, children
 from tools.mutants.blocks import PACKAGES
 
@@ -110,9 +111,8 @@ def record(root: Path, folder: Path, files: list[str], log: Path) -> list[str]:
 
 
 def _record(root: Path, file: str, path: Path, of: str) -> int:
-    if (
-        sys.modules.get("torch", ...) is None
-    ):  # hidden, but the record is to serve with and without it
+    os.environ[sampling.VARIABLE] = "0"  # what one run of `make test` would run
+    if sys.modules.get("torch", ...) is None:  # hidden; the record is to serve with and without it
         del sys.modules["torch"], os.environ["INTERNALS_ORACLE"]
     with tempfile.TemporaryDirectory() as left:
         os.environ[VARIABLE] = left

@@ -23,7 +23,7 @@ from .graph import Graph
 from .node import Node
 from .parser import parse_ir
 from .source_range import Frame, Source, SourceRange, StackRange, shown_name
-from .tensor_type import TensorType, contiguous_strides, type_verbosity, unshaped
+from .tensor_type import TensorType, type_verbosity, unshaped
 from .type_parser import parse_type
 from .types import (
     AnyListType,
@@ -58,7 +58,7 @@ __all__ = [
     "ComplexType", "DeviceObjType", "DictType", "FloatType", "Frame", "FunctionType", "FutureType", "GeneratorType",
     "Graph", "IntType", "ListType", "Node", "NoneType", "NumberType", "OptionalType", "PyObjectType", "Source",
     "SourceRange", "StackRange", "StringType", "TensorType", "TupleType", "Type", "Use", "Value", "VarType",
-    "VerificationError", "all_nodes", "base_name", "constant_of", "contiguous_strides", "insert_constant",
+    "VerificationError", "all_nodes", "base_name", "constant_of", "insert_constant",
     "is_constant", "is_constant_value", "is_valid_name", "optional", "parse_ir", "parse_type", "shown_name", "type_of",
     "type_verbosity", "unify_type_list", "unify_types", "unshaped", "verify",
 ]  # fmt: skip

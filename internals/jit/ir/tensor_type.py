@@ -178,15 +178,6 @@ def unshaped(type: Type) -> Type:
     return type.withContained([unshaped(t) for t in type.containedTypes()])
 
 
-def contiguous_strides(sizes: Sequence[int]) -> list[int]:
-    """Strides in elements of a contiguous tensor."""
-    strides, n = [], 1
-    for s in reversed(sizes):
-        strides.append(n)
-        n *= max(s, 1)
-    return strides[::-1]
-
-
 def _complete(entries: Sizes | None) -> list[int] | None:
     if entries is None:
         return None
