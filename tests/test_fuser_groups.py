@@ -204,6 +204,8 @@ def test_other_dtypes_run_operator_by_operator(dtype: str) -> None:
     x = torch.ones(3, dtype=getattr(torch, dtype))
     (kernel,) = kernels_of(compiled, x)
     assert kernel.tier == "unfused" and dtype in kernel.reason
+    with pytest.raises(RuntimeError, match="this group has no kernel: .*" + dtype):
+        kernel.llvm  # noqa: B018
     assert compiled(x).tolist() == [1, 1, 1]
 
 

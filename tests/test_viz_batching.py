@@ -255,3 +255,9 @@ def test_a_real_recording_is_the_same_in_every_process() -> None:
         "    print(viz.batching(recorder).html(), viz.batching(recorder, by='time').html())\n"
         "    print(viz.batching_steps(recorder).html())"
     )
+
+
+@pytest.mark.parametrize("waiting", [9, 10, 12])
+def test_a_long_line_tells_how_many_more_there_are(waiting: int) -> None:
+    drawn = Queue(line=[(n, 1) for n in range(waiting)]).svg()
+    assert ("more" in drawn) == (waiting > 9) and (waiting == 9 or f"and {waiting - 9} more" in drawn)

@@ -25,7 +25,6 @@ How the real one differs: 1.0.1's kernels compute each operand's place from the 
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -278,8 +277,5 @@ def _number_text(value: Any, d: dtype) -> str:
         return str(bool(value))
     if d.category == INTEGRAL:
         return str(int(value))
-    number = value if isinstance(value, np.generic) else float(value)
-    if math.isnan(number) or math.isinf(number):
-        return str(float(number))
-    text = str(number)
+    text = str(value if isinstance(value, np.generic) else float(value))
     return text.removesuffix(".0") if "e" not in text else text
