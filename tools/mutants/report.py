@@ -73,4 +73,4 @@ def _list(rows: Rows, reasons: dict[str, str] | None = None) -> str:
         reason = f" {(reasons or {}).get(row['fault'], '')}".rstrip()
         lines.append(f"- `{row['place']}`, {row['kind']}, {row['result']}.{reason}\n")
         lines.append(f"  ```diff\n  - {row['before']}\n  + {row['after']}\n  ```\n")
-    return "\n".join(lines) or "None."
+    return "\n".join(lines).replace("](", "] (") or "None."  # in code it is no link
