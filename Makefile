@@ -46,10 +46,7 @@ mutants: setup ## a test of the tests: planted faults, and whether a test fails;
 test-gpu: cuda ## the tests of the CUDA backend on a real GPU
 	@$(RUN) -m tools.test_gpu $(ARGS)
 
-runtimes-check: setup ## lint, types, and the tests nearest to what you changed (a minute)
-	@$(RUN) -m tools.check $(ARGS)
-
-test: setup ## the saved model in C++ and Node.js, against Python (and PyTorch, where installed)
+runtimes-test: setup ## the saved model in C++ and Node.js, against Python (and PyTorch, where installed)
 	@$(RUN) -m tools.runtimes_test $(ARGS)
 
 oracle: ## add real PyTorch to .venv, so that `make test` also compares with it

@@ -23,8 +23,9 @@ def define(text: str, **names: Any) -> Any:
 
 
 def place_free(text: str) -> str:
-    """The text of a graph or of code without the directories of files, and without the numbers of names used before."""
-    return re.sub(r"# /\S*/", "# ", re.sub(r"source_\d+\.py", "source.py", re.sub(r"___torch_mangle_\d+\.", "", text)))
+    """The text of a graph or of code without the directories of files, and without numbers that count what was before."""
+    text = re.sub(r"source_\d+\.py", "source.py", re.sub(r"___torch_mangle_\d+\.", "", text))
+    return re.sub(r"warn_id=\d+", "warn_id=0", re.sub(r"# /\S*/", "# ", text))
 
 
 def plain(text: str) -> str:

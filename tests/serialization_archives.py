@@ -102,8 +102,8 @@ def saved_by_pytorch(ask: Callable[[Any], tuple[bytes | None, Any]]) -> tuple[An
         return records(data), said
 
     def essence(kept: Any) -> Any:
-        parts, said = kept
-        return None if parts is None else signature(comparable(parts, values=True)), signature(said)
+        parts, said = kept  # how the code is written depends on what was compiled before
+        return parts if parts is None else sorted(comparable(parts)), signature(said)
 
     parts, said = answer(keep, family="archives", essence=essence)
     return None if parts is None else archive_of(parts), said
@@ -114,12 +114,15 @@ WORDS = re.compile(r"""[\w.]+\(|"[^"]*"|'[^']*'|(?<![\w.%])\d[\w.]*|==|[-+*/<>!@
 
 def signature(parts: Any) -> Any:
     """Of code only the calls, literals and operators, sorted: with names of other lengths, lines are broken otherwise.
+    Of a pickle only the words, as it also has their lengths.
 
     Names are longer where a class of that name had been compiled before, in another test.
     """
     if isinstance(parts, str) or (isinstance(parts, list) and parts and isinstance(parts[0], str)):
         text = parts if isinstance(parts, str) else "\n".join(parts)
         return sorted(WORDS.findall(re.sub(r"\.?_*torch_mangle_\d+", "", text)))
+    if isinstance(parts, bytes):
+        return sorted(re.findall(rb"[A-Za-z_][\w.]{2,}", _without_mangling(parts)))
     if isinstance(parts, (list, tuple)):
         return [signature(part) for part in parts]
     return {k: signature(v) for k, v in parts.items()} if isinstance(parts, dict) else parts

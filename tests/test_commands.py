@@ -30,15 +30,16 @@ SHORT = {
 LONG = {
     "test": "make test ARGS=tests/test_core_sizes.py",
     "tour": "make tour",
+    "check": "make check",
     "runtimes-test": "make runtimes-test",
     "site": "make site",
     "slides": "make slides",
 }
 NOT_RUN = {
-    **dict.fromkeys(["oracle", "cuda", "workshop", "bench-env", "bundle", "lock"], "fetches packages"),
+    **dict.fromkeys(["oracle", "goldens", "cuda", "workshop", "bench-env", "bundle", "lock"], "fetches packages"),
     **dict.fromkeys(["test-full", "browser-test"], "runs this again, or needs a browser"),
     **dict.fromkeys(["test-gpu", "bench-gpu"], "needs a GPU"),
-    **dict.fromkeys(["bench", "bench-full", "bench-serving"], "measures for minutes or hours"),
+    **dict.fromkeys(["bench", "bench-full", "bench-serving", "mutants"], "measures for minutes or hours"),
     **dict.fromkeys(["hub", "clean"], "serves until it is stopped, or deletes"),
 }
 MODULE = ["doctor", "inspect tests/archives/torch_save/attributes.pt", "--help"]
@@ -57,6 +58,8 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
         capture_output=True, text=True, check=True,
     ).stdout.strip()  # fmt: skip
     Path(places, "clone.pth").write_text(f"{folder}\nimport site; site.addsitedir({HERE!r})\n")
+    for tool in Path(sys.executable).parent.glob("graphviz-pure*"):
+        (folder / ".venv/bin" / tool.name).symlink_to(tool)
     (folder / ".venv/share").mkdir(exist_ok=True)
     (folder / ".venv/share/jupyter").symlink_to(Path(sys.prefix, "share/jupyter"))  # how pages look
     workshop = Path(sys.prefix, "requirements-workshop.lock")

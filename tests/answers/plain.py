@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,7 +82,9 @@ class Raised:
     @classmethod
     def of(cls, error: Exception) -> Raised:
         builtin = next(t.__name__ for t in type(error).__mro__ if t.__module__ == "builtins")
-        return cls(type(error).__name__, builtin, str(error.args[0] if isinstance(error, KeyError) else error))
+        words = str(error.args[0] if isinstance(error, KeyError) else error)
+        # What follows are its own frames, or objects with their addresses.
+        return cls(type(error).__name__, builtin, re.split("\nException raised from |\n\nInvoked with: ", words)[0])
 
     def error(self) -> Exception:
         base = getattr(builtins, self.builtin)
