@@ -130,7 +130,7 @@ def signature(parts: Any) -> Any:
 
 def held(data: bytes) -> Any:
     """What questions about an archive of ours are about."""
-    return signature(comparable(data))
+    return sorted(signature(comparable(data)).items())
 
 
 # The corpus
