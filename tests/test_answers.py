@@ -184,3 +184,8 @@ def test_new_answers_replace_others_and_leave_those_that_agree(tmp_path: Path, m
 def test_the_files_are_small() -> None:
     sizes = [path.stat().st_size for path in files.FOLDER.glob("*.xz")]
     assert sizes and sum(sizes) < goldens.LIMIT
+
+
+def test_a_parameter_may_be_any_text() -> None:
+    one, other = (SimpleNamespace(name="test", callspec=SimpleNamespace(params={"p": p})) for p in ("\ud800", "\ud801"))
+    assert asking.key_of(one) != asking.key_of(other)

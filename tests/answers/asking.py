@@ -65,7 +65,7 @@ def key_of(item: Any) -> str:
     function = getattr(item, "function", None)  # a notebook's cell has none
     values = getattr(getattr(item, "callspec", None), "params", {}).values()
     texts = [source(function), *(v if isinstance(v, str) else source(v) for v in values)]
-    return f"{item.name} {hashlib.sha1(' '.join(texts).encode()).hexdigest()[:10]}"
+    return f"{item.name} {hashlib.sha1(' '.join(texts).encode('utf-8', 'surrogatepass')).hexdigest()[:10]}"
 
 
 def source(function: Any) -> str:
@@ -111,15 +111,19 @@ def answer(
         assert same, f"{_now.key}: two questions about the same, and different answers"
         recorded[name] = kept[name] if stays else said
     else:
-        said = compared(said, kept, name, essence)
+        said = compared(said, kept, name, essence, about)
     if isinstance(said, Raised):
         raise said.error()
     return said
 
 
-def compared(said: Plain, kept: dict[int, Plain], name: int, essence: Callable[[Plain], Plain]) -> Plain:
+def compared(
+    said: Plain, kept: dict[int, Plain], name: int, essence: Callable[[Plain], Plain], about: Any
+) -> Plain:
     assert _now is not None
     known, place = name in kept, f"question {_now.asked} of {_now.key}"
+    if about is not None:
+        place += f", about {str(about)[:10_000]}"
     if TORCH is not None:
         assert known or not WHOLE or _now.random, f"{place}: PyTorch's answer is not recorded: make goldens"
         assert not known or agrees(said, kept[name], essence), (

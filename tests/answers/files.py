@@ -13,9 +13,7 @@ from typing import Any
 from tests.answers.plain import Plain, Raised, RealTensor
 
 FOLDER = Path(__file__).parents[1] / "golden" / "pytorch"
-Answers = dict[
-    str, list[tuple[int | None, Plain]]
-]  # of each test: a checksum of what was asked about, and what was said
+Answers = dict[str, dict[int, Plain]]  # of each test: what was said, by number or by a checksum of what it is about
 
 
 class PlainUnpickler(pickle.Unpickler):
