@@ -272,7 +272,10 @@ def test_scripted_with_traced_parts() -> None:
 
 
 def test_methods_given_as_text() -> None:
-    scripted = jit.script(internals.nn.Linear(2, 2))
+    class OfItsOwn(internals.nn.Linear):
+        """As in PyTorch, all modules of one type have the method from now on."""
+
+    scripted = jit.script(OfItsOwn(2, 2))
     scripted.define("def twice(self, x: Tensor) -> Tensor:\n    return self.forward(x) * 2\n")
     x = internals.ones(1, 2)
     assert scripted.twice(x).tolist() == (scripted(x) * 2).tolist()
