@@ -142,6 +142,7 @@ def told() -> dict[str, str]:
     return found
 
 
+@pytest.mark.sampled(1 / 4)
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_too_much_is_refused(name: str) -> None:
     data, message = REFUSED[name]

@@ -149,6 +149,7 @@ nn.RNN(2, 3, nonlinearity="relu", bias=False)
 """)
 
 
+@pytest.mark.sampled(1 / 8)
 @pytest.mark.parametrize("how", ["script", "trace"])
 @pytest.mark.parametrize("text", LAYERS)
 def test_an_archive_with_the_layer(text: str, how: str) -> None:

@@ -110,6 +110,7 @@ def test_no_images() -> None:
     check_gradients(expression("F.conv2d(x(0, 3, 5, 6), x(4, 3, 3, 2), x(4))"), second=False)
 
 
+@pytest.mark.sampled(1 / 4)
 @pytest.mark.parametrize("transposed", [False, True])
 def test_four_times(transposed: bool) -> None:
     """The convolution and its two gradients are closed under differentiation: the third and fourth derivatives are right too."""

@@ -39,6 +39,7 @@ def test_backward_with_create_graph_warns_of_the_cycle() -> None:
         (x * x).sum().backward(create_graph=True)
 
 
+@pytest.mark.sampled(1 / 4)
 def test_a_graph_of_100_000_nodes(T: Any) -> None:
     x = T.ones(1, requires_grad=True)
     y = x

@@ -111,6 +111,7 @@ PARTS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.sampled(1 / 3)
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 def test_gradients_find_their_part_of_a_base_wherever_it_begins(place: str, dtype: str) -> None:

@@ -197,6 +197,7 @@ def test_words_choose(capsys: pytest.CaptureFixture[str]) -> None:
     assert "no benchmark case contains no such case" in capsys.readouterr().err
 
 
+@pytest.mark.sampled(1 / 4)
 def test_a_run_from_the_command_line_to_the_kept_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results, "FOLDER", tmp_path)
     monkeypatch.setattr(runner, "SECONDS", 0.0)

@@ -100,6 +100,7 @@ def test_pytorchs_twin_has_our_weights_and_is_pytorchs() -> None:
         assert np.array_equal(twin.state_dict()[key].numpy(), tensor.numpy()), key
 
 
+@pytest.mark.sampled(1 / 4)
 def test_a_step_of_training(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(models, "TRAINING_SIDE", 32)
     (case,) = (case for case in models.cases() if "step of training" in case.name)

@@ -168,6 +168,7 @@ def test_the_promises_are_all_there() -> None:
     assert goals["a block from the cache, and back"] == "under 3 µs"
 
 
+@pytest.mark.sampled(1 / 4)
 def test_cases_run_on_the_simulator() -> None:
     """In a process of its own, as the simulator is for a whole process. A few of the cases, all of them in the long version."""
     words = [] if full() else ["a + b", "a.sum()", "cache"]

@@ -112,6 +112,7 @@ def test_a_finding_tells_who_was_answered_wrong() -> None:
     assert finding.wrong == ["everyone: 1 of 2 were not answered right: {'INTERNAL': 1}, why"]
 
 
+@pytest.mark.sampled(1 / 4)
 @needs_signals
 def test_an_image_is_answered_the_same_all_four_ways(tmp_path: Path) -> None:
     found = image(models.archives(tmp_path, ["shades"]), rounds=1)
@@ -120,6 +121,7 @@ def test_an_image_is_answered_the_same_all_four_ways(tmp_path: Path) -> None:
     assert found[PROTOBUF]["ratio"] == 1.0
 
 
+@pytest.mark.sampled(1 / 8)
 @needs_signals
 def test_a_curve_has_the_figures_of_each_setting(tmp_path: Path) -> None:
     told: list[str] = []

@@ -91,6 +91,7 @@ def test_what_it_cannot_make_is_told_before_anything_is_fetched(
     assert said in f"{stop.value} {capsys.readouterr().err}"
 
 
+@pytest.mark.sampled(1 / 4)
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a git checkout: there is no commit to bundle")
 def test_what_is_in_it(tmp_path: Path) -> None:
     wheel = tmp_path / "numpy-2.1-cp311-cp311-manylinux_2_28_x86_64.whl"

@@ -85,6 +85,7 @@ def test_every_target_is_run_or_it_is_said_why_not() -> None:
     assert told & set(targets) <= {*SHORT, *LONG, *NOT_RUN} and {"lab", "test", "tour"} <= told
 
 
+@pytest.mark.sampled(1 / 4)
 @pytest.mark.parametrize("target", SHORT)
 def test_a_reader_types(clone: Path, target: str) -> None:
     shown = type_in(clone, SHORT[target])
@@ -100,6 +101,7 @@ def test_a_patient_reader_types(clone: Path, target: str) -> None:
     assert "STOPPED" not in shown and "making .venv" not in shown
 
 
+@pytest.mark.sampled(1 / 4)
 @pytest.mark.parametrize("arguments", MODULE)
 def test_the_package_is_a_command(clone: Path, arguments: str) -> None:
     assert type_in(clone, f".venv/bin/python -m internals {arguments}")

@@ -90,6 +90,7 @@ def tensors(draw: st.DrawFn) -> Any:
     return t.permute(*np.argsort(order).tolist()) if sizes else t
 
 
+@pytest.mark.sampled(1 / 4)
 @examples(250)
 @given(tensors(), st.data())
 def test_along_a_dimension(x: Any, data: Any) -> None:

@@ -201,6 +201,7 @@ def test_pytorch_reads_the_file() -> None:
 # Networks
 
 
+@pytest.mark.sampled(1 / 4)
 def test_models_agree_with_float64() -> None:
     """Small members of the families that the benchmark suite measures."""
     from internals import models

@@ -65,6 +65,7 @@ def test_json(machine: Callable[..., None], capsys: pytest.CaptureFixture[str]) 
     }
 
 
+@pytest.mark.sampled(1 / 4)
 def test_this_machine_runs_the_notebooks() -> None:
     found = {f.name: f.found for f in doctor.examine(p for p in doctor.probes() if p.required)}
     assert all(found.values()), found
@@ -85,6 +86,7 @@ def test_a_package_that_does_not_import_counts_as_absent(tmp_path: Path, monkeyp
     assert doctor.module("brokenpackage")() is None
 
 
+@pytest.mark.sampled(1 / 4)
 def test_asking_loads_nothing_that_is_large() -> None:
     """Notebook 00 asks, in every student's kernel."""
     program = "import sys; from internals import doctor; print(len(doctor.examine(doctor.probes())), *sys.modules)"
@@ -178,6 +180,7 @@ def test_no_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("usage: python -m internals")
 
 
+@pytest.mark.sampled(1 / 4)
 @pytest.mark.skipif(os.name == "nt", reason="no pipes of this kind on Windows")
 def test_a_reader_who_stops_reading_is_no_error() -> None:
     """`python -m internals COMMAND | head -1`: no traceback."""

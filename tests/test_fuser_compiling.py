@@ -182,6 +182,7 @@ print(json.dumps([result.sum().item(), "numba" in sys.modules]))
 """
 
 
+@pytest.mark.sampled(1 / 4)
 def test_several_processes_at_once(fresh: Path) -> None:
     script = fresh / "program.py"
     script.write_text(PROGRAM)
@@ -200,6 +201,7 @@ def test_several_processes_at_once(fresh: Path) -> None:
     assert not error and json.loads(out) == [results[0][0], False], "from the disk it needs no compiler"
 
 
+@pytest.mark.sampled(1 / 4)
 def test_a_program_may_end_while_something_is_compiled(fresh: Path) -> None:
     script = fresh / "program.py"
     script.write_text(PROGRAM.replace("synchronous=True", "synchronous=False"))

@@ -47,6 +47,7 @@ def leaf(shape: Any, dtype: Any = torch.float64) -> Any:
     return torch.randn(shape, dtype=dtype).requires_grad_()
 
 
+@pytest.mark.sampled(1 / 8)
 @pytest.mark.parametrize("shapes", SHAPES, ids=str)
 @pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
 def test_gradients_of_first_and_second_order(f: Any, shapes: Any) -> None:

@@ -106,7 +106,7 @@ def suitable(sample: Sample) -> bool:
     return not any(re.fullmatch(ops, sample.op.schema.name) and when(sample.values) for ops, when, _ in UNSUITABLE)
 
 
-@pytest.mark.sampled(1 / 4)
+@pytest.mark.sampled(1 / 8)
 @pytest.mark.parametrize("name", NAMES, ids=[n.removeprefix("aten::") for n in NAMES])
 def test_derivative(name: str) -> None:
     op = dispatcher.operators[name]

@@ -205,6 +205,7 @@ NESTED = table("""
 """)
 
 
+@pytest.mark.sampled(1 / 3)
 @pytest.mark.parametrize("expression", BASIC + BOOLEANS + TENSORS + NESTED)
 def test_reading_against_torch(expression: str) -> None:
     assert_same_value(expression)

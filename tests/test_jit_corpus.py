@@ -30,6 +30,7 @@ def test_there_are_enough_programs() -> None:
     assert len(PROGRAMS) >= 150
 
 
+@pytest.mark.sampled(1 / 4)
 @pytest.mark.parametrize("executor", ["emitted", "interpreter"])
 @pytest.mark.parametrize("program, which", CASES)
 def test_scripted(program: Program, which: int, executor: str) -> None:
@@ -41,6 +42,7 @@ def test_scripted(program: Program, which: int, executor: str) -> None:
             assert_same(outcome(internals, scripted, program.arguments(internals, which), parameters), expected)
 
 
+@pytest.mark.sampled(1 / 4)
 @pytest.mark.parametrize("program, which", [c for c in CASES if c.values[0].traced])
 def test_traced(program: Program, which: int) -> None:
     function, parameters, expected = eager(program, which)

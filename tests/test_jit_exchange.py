@@ -68,6 +68,7 @@ def test_pytorch_runs_our_scripts(name: str) -> None:
         assert_same(run_in_pytorch(text, name, which), run_python_in_pytorch(name, which))
 
 
+@pytest.mark.sampled(1 / 4)
 @pytest.mark.parametrize("name", [n for n in functions(NAMES) if n not in NOT_ALL_OPERATORS])
 def test_we_run_pytorchs_scripts(name: str) -> None:
     ours = OURS[name]
@@ -86,6 +87,7 @@ def only_tensors(program: Program) -> bool:
     return program.traced and program.name not in ROUNDED and tensors
 
 
+@pytest.mark.sampled(1 / 4)
 @pytest.mark.parametrize("name", [n for n in functions(NAMES) if only_tensors(OURS[n])])
 def test_traces_go_both_ways(name: str) -> None:
     ours = OURS[name]

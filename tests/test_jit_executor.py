@@ -190,6 +190,7 @@ def test_a_pass_of_the_users() -> None:
 # Which executor
 
 
+@pytest.mark.sampled(1 / 3)
 @pytest.mark.parametrize("seed", seeds(40, 600))
 def test_optimised_random_programs(seed: int) -> None:
     """Neither the passes nor the choice of the executor can be noticed."""

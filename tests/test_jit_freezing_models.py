@@ -39,6 +39,7 @@ def frozen(request: pytest.FixtureRequest) -> Any:
     return m, jit.freeze(jit.script(m))
 
 
+@pytest.mark.sampled(1 / 4)
 def test_nothing_is_left_of_the_module(frozen: Any) -> None:
     _, f = frozen
     f.graph.lint()
@@ -66,6 +67,7 @@ def test_it_computes_the_same(frozen: Any, size: int) -> None:
     assert float(expected.std()) > 0.01, "outputs that are all alike would prove nothing"
 
 
+@pytest.mark.sampled(1 / 4)
 @pytest.mark.parametrize("name", MODELS)
 def test_without_numerics_to_the_bit(name: str) -> None:
     m = model(name)

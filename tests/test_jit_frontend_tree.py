@@ -64,6 +64,7 @@ def test_places_are_pytorchs(text: str) -> None:
     assert count_equal_places(fn, answer(lambda torch: places(torch, fn), family="jit")) > 2
 
 
+@pytest.mark.sampled(1 / 4)
 def test_the_library_of_python_itself() -> None:
     """Hundreds of functions that nobody wrote for this test: same trees, same places or same refusals."""
     torch = oracle()

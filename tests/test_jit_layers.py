@@ -44,6 +44,7 @@ def outcome(case: str, script: bool) -> list[np.ndarray]:
     return [layers.numpy(t) for t in outputs] + [layers.gradient(p) for p in m.parameters()]
 
 
+@pytest.mark.sampled(1 / 8)
 @pytest.mark.parametrize("case", CASES)
 def test_a_scripted_layer_is_the_layer(case: str) -> None:
     with warnings.catch_warnings():
@@ -73,6 +74,7 @@ MODELS = {
 }
 
 
+@pytest.mark.sampled(1 / 8)
 @pytest.mark.parametrize("training", [True, False], ids=["train", "eval"])
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n == "resnet50" else n for n in MODELS])
 def test_a_scripted_model_is_the_model(name: str, training: bool) -> None:

@@ -81,6 +81,7 @@ def compiled(name: str) -> Compiled:
     return Compiled(PROGRAMS[name])
 
 
+@pytest.mark.sampled(1 / 3)
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("name", RUNNABLE)
 def test_alone(name: str, state: str) -> None:

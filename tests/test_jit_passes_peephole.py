@@ -234,6 +234,7 @@ def told(call: str, value: Any) -> str:
     return re.sub(r"-(?=0\.[],])|\s", "", text) if re.search(r": Tensor = aten::(add|sub)\(", call) else text
 
 
+@pytest.mark.sampled(1 / 4)
 @pytest.mark.parametrize("numbers", ARGUMENTS, ids=str)
 def test_no_operand_is_taken_for_another(numbers: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     """A result is what the operator by itself makes of these operands, whichever rules have looked at the node."""

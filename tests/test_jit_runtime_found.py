@@ -232,12 +232,14 @@ def chain(turns: int) -> GraphExecutor:
     return GraphExecutor(jit.parse_ir("".join([*lines, f"  return (%x{turns})\n"])), "long")
 
 
+@pytest.mark.sampled(1 / 4)
 @pytest.mark.parametrize("name", ["emitted", "interpreter"])
 def test_a_graph_of_three_thousand_nodes_runs(name: str) -> None:
     with jit.executor(name):
         assert chain(1500)(internals.ones(2), 1).tolist() == [1501.0, 1501.0]
 
 
+@pytest.mark.sampled(1 / 4)
 def test_a_long_graph_has_a_gradient() -> None:
     x = internals.ones(2, requires_grad=True)
     chain(200)(x, 1).sum().backward()

@@ -30,6 +30,7 @@ def compiled(program: Program, directory: Path) -> Any:
     return f if hasattr(f, "graph") else script_function(f)
 
 
+@pytest.mark.sampled(1 / 3)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
 def test_graphs_verify(program: Program, tmp_path: Path) -> None:
     graph = compiled(program, tmp_path).graph
@@ -38,6 +39,7 @@ def test_graphs_verify(program: Program, tmp_path: Path) -> None:
     assert not kinds & {"prim::Load", "prim::Store", "prim::ReturnStmt", "prim::ComprehensionScope"}
 
 
+@pytest.mark.sampled(1 / 3)
 @pytest.mark.parametrize("program", [p for p in PROGRAMS if p.name not in DIFFERENT], ids=lambda p: p.name)
 def test_graphs_read_as_pytorchs(program: Program, tmp_path: Path) -> None:
     real = scripted_by_pytorch(program, tmp_path, lambda f: normalized(str(f.graph)))

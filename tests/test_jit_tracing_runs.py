@@ -188,6 +188,7 @@ def gpt() -> Any:
     return Scores()
 
 
+@pytest.mark.sampled(1 / 4)
 @pytest.mark.parametrize("name", ["resnet18", "mobilenet_v2_narrow", "vit_small"])
 def test_models(name: str) -> None:
     """Traced with one picture, run with two."""
@@ -207,6 +208,7 @@ def test_gpt_with_other_lengths() -> None:
     same(traced(tokens), model(tokens), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.sampled(1 / 4)
 @pytest.mark.parametrize("name", ["resnet18", "mobilenet_v2_narrow"])
 def test_graphs_of_models_are_those_of_real_pytorch(name: str) -> None:
     """Every method of every submodule, to the number of every value."""

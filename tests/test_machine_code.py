@@ -184,6 +184,7 @@ print("numba" in sys.modules)
 """
 
 
+@pytest.mark.sampled(1 / 4)
 def test_processes_that_start_at_once_share_the_cache_and_later_ones_need_no_compiler(own_cache):
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
     run = [sys.executable, "-c", PROCESS]

@@ -195,6 +195,7 @@ OF_TEXT = llvm.digest("ir", "a key", "entry", llvm.host())
 SYMBOL = f"k_{OF_TEXT[:24]}_entry"
 
 
+@pytest.mark.sampled(1 / 4)
 def test_no_flipped_bit_and_no_cut_is_taken_for_code(folder, monkeypatch):
     said: list[str] = []
     monkeypatch.setattr(cache, "warn_once", said.append)
@@ -229,6 +230,7 @@ WRONG: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+@pytest.mark.sampled(1 / 3)
 @pytest.mark.parametrize("case", WRONG)
 def test_what_is_whole_and_no_code_for_this_machine_is_made_anew(folder, case):
     cache.write(OF_TEXT, "o", WRONG[case](llvm.emit(TEXT, {"entry": SYMBOL}, False).object))

@@ -73,6 +73,7 @@ def test_files_are_shared_out_and_every_end_is_told(project: Path, capsys: pytes
     assert {"tests/test_says.py", "tests/inner/test_says.py", "tests/test_gone.py"} <= set(closing.known_seconds())
 
 
+@pytest.mark.sampled(1 / 4)
 def test_single_tests_and_what_is_not_there(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     assert closing.run_tests({"tests": ["tests/test_says.py::test_cases", "tests/inner", "-x"]}, environment) == []
@@ -174,14 +175,18 @@ def test_marks_say_which_cases_are_sampled(monkeypatch: pytest.MonkeyPatch) -> N
     class Item:
         """What `in_turn` asks of a test."""
 
-        def __init__(self, case: int | None, share: float | None) -> None:
-            self.nodeid, self.share = f"tests/test_x.py::test_f[{case}]", share
+        def __init__(self, case: int | None, share: float | None, of_file: bool = False) -> None:
+            self.nodeid = f"tests/test_x.py::test_f[{case}]"
+            self.marks = [] if share is None else [pytest.mark.sampled(share).mark]
+            self.own_markers = [] if of_file else self.marks
             if case is not None:
                 self.callspec = case
 
         def get_closest_marker(self, name: str) -> pytest.Mark | None:
-            return None if self.share is None else getattr(pytest.mark, name)(self.share).mark
+            return next((mark for mark in self.marks if mark.name == name), None)
 
     parts = [{case for case in range(100) if in_turn(Item(case, 1 / 3), turn)} for turn in range(3)]  # type: ignore[arg-type]
     assert all(parts) and sorted(case for part in parts for case in part) == list(range(100))
-    assert in_turn(Item(None, 1 / 9), 3) and in_turn(Item(1, None), 3)  # type: ignore[arg-type]
+    assert in_turn(Item(1, None), 3)  # type: ignore[arg-type]
+    assert sum(in_turn(Item(None, 1 / 9), turn) for turn in range(9)) == 1  # type: ignore[arg-type]
+    assert all(in_turn(Item(None, 1 / 9, of_file=True), turn) for turn in range(9))  # type: ignore[arg-type]

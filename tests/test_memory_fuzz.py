@@ -29,6 +29,7 @@ SEED = 2
 SERIOUS = ("died", "outside", "unwritten", "error")
 
 
+@pytest.mark.sampled(1 / 8)
 def test_wrong_arguments_reach_no_memory() -> None:
     count = 10 * len(calls.operators()) if full() else 400
     reports = list(workers.run(SEED, 0, count))

@@ -25,6 +25,7 @@ EACH = [pytest.param(name, marks=[pytest.mark.slow] if name in HEAVY else []) fo
 IMAGES = {"resnet18": 64, "vit_small": 32, "vit_tiny": 224}  # sides of the picture; 48 for the others
 
 
+@pytest.mark.sampled(1 / 3)
 @pytest.mark.parametrize("name", EACH)
 def test_names_shapes_dtypes_and_printed_form_are_those_of_torchvision(name: str) -> None:
     assert describe(MODELS[name](models)) == (FOLDER / f"{name}.txt").read_text()
@@ -57,6 +58,7 @@ def test_the_same_seed_gives_the_same_weights(name: str) -> None:
         np.testing.assert_allclose(value, theirs[key].numpy(), rtol=1e-5, atol=1e-6, strict=True)
 
 
+@pytest.mark.sampled(1 / 4)
 @pytest.mark.parametrize("name", [n for n in MODELS if n not in HEAVY])
 def test_outputs_and_gradients_with_the_same_weights(name: str) -> None:
     ours = MODELS[name](models)

@@ -97,6 +97,7 @@ def test_a_fault_keeps_its_name_when_lines_move_and_has_as_many_lines_as_before(
     assert all(fault.planted(source.encode()).count("\n") == source.count("\n") for fault in here)
 
 
+@pytest.mark.sampled(1 / 4)
 def test_the_same_are_drawn_again_with_the_same_seed() -> None:
     drawn = [[fault.identity for fault in draw(ROOT, "jit/ir", seed, 20)] for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2] and len(set(drawn[0])) == 20
@@ -111,6 +112,7 @@ def test_what_is_named_equivalent_is_in_the_source_and_has_a_reason() -> None:
     assert set(named) <= known and all(len(reason.split()) > 3 for reason in named.values())
 
 
+@pytest.mark.sampled(1 / 4)
 def test_a_planted_fault_is_caught_by_the_tests_that_reach_it(tmp_path: Path) -> None:
     site = (ROOT / "tools" / "mutants" / "site" / "sitecustomize.py").read_text()
     files = {

@@ -81,7 +81,7 @@ class Doubles:
         return self.inputs.of(values, dtype)
 
 
-@pytest.mark.sampled(1 / 3)
+@pytest.mark.sampled(1 / 6)
 @pytest.mark.parametrize("case", CASES)
 def test_gradients(case: str) -> None:
     build, call = (part.strip() for part in case.split(">>"))

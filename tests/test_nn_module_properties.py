@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import given
 
 import internals
@@ -99,6 +100,7 @@ class Life:
         )  # fmt: skip
 
 
+@pytest.mark.sampled(1 / 4)
 @given(STEPS)
 @examples(150)
 def test_random_lives(steps: list[tuple[str, Any, str]]) -> None:

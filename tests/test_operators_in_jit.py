@@ -45,6 +45,7 @@ def is_called(f: NativeFunction) -> bool:
 NAMES = [name.removeprefix("aten::") for name, f in functions().items() if is_called(f)]
 
 
+@pytest.mark.sampled(1 / 4)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.filterwarnings("ignore")
 def test_script_and_trace(name: str, tmp_path: Path) -> None:

@@ -82,6 +82,7 @@ def steps(t: Any, optimizer: Any, params: list[Any], which: range) -> list[Any]:
     return places
 
 
+@pytest.mark.sampled(1 / 3)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize(("name", "options"), CONFIGURATIONS)
 def test_twelve_steps_agree(name: str, options: dict[str, Any], dtype: str) -> None:

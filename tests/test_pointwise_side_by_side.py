@@ -193,6 +193,7 @@ def test_unary(op: str) -> None:
     compare(lines)
 
 
+@pytest.mark.sampled(1 / 3)
 @pytest.mark.parametrize("op", BINARY)
 def test_binary(op: str) -> None:
     lines = []

@@ -62,6 +62,7 @@ def test_little_memory_and_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
         preflight.enough_disk()
 
 
+@pytest.mark.sampled(1 / 4)
 def test_a_cell_that_stops_is_told() -> None:
     with preflight.kernel() as run:
         assert run("6 * 7") == {"text/plain": "42"} and run("x = 1") == {}

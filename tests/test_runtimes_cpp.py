@@ -234,6 +234,7 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
     )
 
 
+@pytest.mark.sampled(1 / 4)
 def test_damaged_archives_are_errors_and_nothing_worse(check: Path, mlp: Path, tmp_path: Path) -> None:
     """Bytes of the file, and bytes of single records in an archive that is in order otherwise."""
     rng = random.Random(5)
@@ -275,6 +276,7 @@ def test_the_example_of_the_talk_has_the_talks_lines() -> None:
     assert "auto module = torchscript::load(argv[1]);" in ours and "auto module = torch::jit::load(argv[1]);" in real
 
 
+@pytest.mark.sampled(1 / 8)
 def test_any_call_of_an_operator_is_answered_or_refused(check: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A few for each; `make runtimes-test ARGS=--full` makes many more. None may end the program, or give another number."""
     assert runtime_calls.main([str(check), "--calls", "4"]) == 0, capsys.readouterr().out[-5000:]

@@ -103,6 +103,7 @@ console.log(output);
     ), done.stderr
 
 
+@pytest.mark.sampled(1 / 4)
 def test_the_corpus_written_here(tmp_path: Path) -> None:
     names = list(write(torch, tmp_path))
     done = check(tmp_path)
@@ -185,6 +186,7 @@ def test_damaged_archives_are_refused_or_load(mlp: Path) -> None:
     assert count["loaded"] + count["refused"] == 450 and min(count.values()) > 20
 
 
+@pytest.mark.sampled(1 / 4)
 def test_any_call_of_an_operator_is_answered_or_refused(capsys: pytest.CaptureFixture[str]) -> None:
     """A few for each; `make runtimes-test ARGS=--full` makes many more. Whatever goes wrong is a ScriptError."""
     assert runtime_calls.main(["node", str(RUNTIME / "check.js"), "--calls", "4"]) == 0, capsys.readouterr().out[-5000:]
@@ -233,6 +235,7 @@ def rendered(url: str, profile: Path) -> str:
     return subprocess.run([CHROMIUM, *options, url], capture_output=True, text=True, timeout=300, check=True).stdout
 
 
+@pytest.mark.sampled(1 / 4)
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
 def test_the_page_opens_and_runs_an_archive(page_folder: str, tmp_path: Path) -> None:
     text = rendered(f"{page_folder}?open=mlp.pt&run", tmp_path / "profile")
@@ -242,6 +245,7 @@ def test_the_page_opens_and_runs_an_archive(page_folder: str, tmp_path: Path) ->
     assert '<td class="mono">data.pkl</td>' in text
 
 
+@pytest.mark.sampled(1 / 4)
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
 def test_the_page_says_what_is_wrong_with_a_file(page_folder: str, tmp_path: Path) -> None:
     (tmp_path / "node" / "demo" / "text.pt").write_text("hello")

@@ -50,7 +50,7 @@ def compiled(program: Program, function: Any, how: str) -> Any:
         return torch.jit.trace(function, copied(args), check_trace=False, strict=False)
 
 
-@pytest.mark.sampled(1 / 4)
+@pytest.mark.sampled(1 / 8)
 @pytest.mark.parametrize("how", ["script", "trace"])
 @pytest.mark.parametrize("name", [n for n in PROGRAMS if n not in PROMOTES])
 def test_round_trip(name: str, how: str) -> None:

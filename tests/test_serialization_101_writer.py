@@ -84,6 +84,7 @@ def test_the_same_bytes_as_1_0_1(name: str, tmp_path: Path) -> None:
     assert without_dates(path.read_bytes()) == without_dates(real.read_bytes())
 
 
+@pytest.mark.sampled(1 / 4)
 def test_the_listing_of_the_talk(tmp_path: Path) -> None:
     """`resnet/version`, `resnet/code/resnet.py`, `resnet/model.json`, `resnet/tensors/0`, and the excerpts of two of them."""
     model = resnet18().eval()

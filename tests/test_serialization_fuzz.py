@@ -36,6 +36,7 @@ def test_given_files_take_part(tmp_path: pathlib.Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.sampled(1 / 4)
 def test_damaged_archives_load_or_are_refused() -> None:
     count = 100_000 if full() else 600
     found = starts([])
@@ -91,6 +92,7 @@ def test_a_tensor_that_is_not_in_its_storage_is_noticed() -> None:
             fuzz.touch({"a": [bad]})
 
 
+@pytest.mark.sampled(1 / 8)
 def test_crashes_and_hangs_are_findings_and_the_rest_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fuzz, "PATIENCE", 1.0)
     monkeypatch.setattr(fuzz, "work", ill_work)

@@ -180,6 +180,7 @@ class ToTorch:
 # State dicts
 
 
+@pytest.mark.sampled(1 / 4)
 @pytest.mark.parametrize("name", MODELS[:2])
 def test_state_dicts_of_models_with_real_pytorch(name: str) -> None:
     torch = oracle()

@@ -210,6 +210,7 @@ def test_what_is_odd_but_harmless() -> None:
     assert load(integer(1 << 500)) == 1 << 500
 
 
+@pytest.mark.sampled(1 / 4)
 def test_memory_stays_near_the_size_of_the_file() -> None:
     bomb = tup(*[tensor(storage(key="0"), 0, sizes(4), sizes(1)) for _ in range(2000)])
     hungry = {

@@ -57,6 +57,7 @@ def compiled(torch: Any, p: Any, how: str) -> Any:
 OURS = jit_corpus.programs_of(internals)
 
 
+@pytest.mark.sampled(1 / 3)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", sorted(OURS))
 def test_programs(name: str) -> None:
@@ -93,6 +94,7 @@ MODULES: dict[str, tuple[Any, tuple[int, ...]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(1 / 3)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "name, train",

@@ -194,6 +194,7 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
 # Round trips
 
 
+@pytest.mark.sampled(1 / 8)
 @pytest.mark.parametrize("name", OURS)
 def test_scripted_programs_come_back(name: str) -> None:
     program = OURS[name]
@@ -205,6 +206,7 @@ def test_scripted_programs_come_back(name: str) -> None:
         assert_same(outcome(internals, again, program.arguments(internals, which), list(again.parameters())), expected)
 
 
+@pytest.mark.sampled(1 / 8)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", [name for name in OURS if OURS[name].traced])
 def test_traced_programs_come_back(name: str) -> None:

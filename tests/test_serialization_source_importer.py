@@ -256,6 +256,7 @@ def test_functions_that_call_themselves() -> None:
         str(function(both).inlined_graph)
 
 
+@pytest.mark.sampled(1 / 4)
 def test_a_long_chain_of_functions_is_no_crash() -> None:
     text = "".join(f"def f{i}(x: Tensor) -> Tensor:\n  return __torch__.f{i + 1}(x, )\n" for i in range(1100))
     f = function(text + "def f1100(x: Tensor) -> Tensor:\n  return x\n", name="f0")

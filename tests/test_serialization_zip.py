@@ -204,6 +204,7 @@ def test_sizes_and_offsets_in_64_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(back.get_record(name) == content for name, (content, _) in records.items())
 
 
+@pytest.mark.sampled(1 / 4)
 def test_more_than_65535_records() -> None:
     many = {f"data/{i}": (b"", False) for i in range(65_600)}
     data = archive(many)

@@ -83,6 +83,7 @@ def archive_of(name: str) -> bytes:
     return jit.script(MODELS[name][0]().eval()).save_to_buffer()
 
 
+@pytest.mark.sampled(1 / 4)
 @pytest.mark.parametrize("name", MODELS)
 def test_threads_that_share_a_model_get_what_each_would_get_alone(name: str) -> None:
     """It has not been called before, so they also meet at compiling it; others make and drop tensors, and load archives."""

@@ -171,6 +171,7 @@ def example() -> nbformat.NotebookNode:
     )
 
 
+@pytest.mark.sampled(1 / 4)
 def test_running_twice_gives_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in notebooks.kernel_environment().items():
         monkeypatch.setenv(name, value)
@@ -204,6 +205,7 @@ def test_a_notebook_that_fails_is_left_as_it_was(tmp_path: Path) -> None:
     assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.sampled(1 / 4)
 def test_only_what_is_compared_counts_as_a_change(tmp_path: Path) -> None:
     path = tmp_path / "x.ipynb"
     cells = [

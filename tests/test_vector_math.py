@@ -257,6 +257,7 @@ def test_python_form_says_the_same(name, dtype):
     )
 
 
+@pytest.mark.sampled(1 / 6)
 @pytest.mark.skipif(
     platform.machine().lower() not in ("x86_64", "amd64", "arm64", "aarch64"), reason="a CPU without vectors"
 )

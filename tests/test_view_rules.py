@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -98,6 +99,7 @@ def geometry(x: Any) -> Any:
     return tuple(x.shape), x.stride(), x.storage_offset(), x.is_contiguous(), x._base is not None
 
 
+@pytest.mark.sampled(1 / 4)
 @given(st.data(), st.lists(st.sampled_from([1, 2, 3, 4]), max_size=4), st.integers(1, 8))
 @examples(150)
 def test_chains_of_views_like_torch(data: st.DataObject, sizes: list[int], length: int) -> None:

@@ -91,6 +91,7 @@ def test_the_typed_tree_of_a_method() -> None:
     assert [(n.kind, n.line, n.column) for n in picture.nodes if n.kind == "Select"] == [("Select", 2, 11)]
 
 
+@pytest.mark.sampled(1 / 4)
 def test_big_trees_are_folded_and_say_so() -> None:
     source = "def f(x):\n" + "\n".join(f"    y{i} = x + {i} * (x - {i})" for i in range(30))
     everything, some = viz.ast(source, limit=10_000), viz.ast(source, limit=40)

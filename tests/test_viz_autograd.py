@@ -302,6 +302,7 @@ print(viz.autograd_steps(y.sum(), a=a).html())
 """
 
 
+@pytest.mark.sampled(1 / 4)
 def test_the_same_picture_in_every_process() -> None:
     early = same_in_two_processes(PROGRAM.format(warm_up=0))
     assert early == same_in_two_processes(PROGRAM.format(warm_up=3))  # earlier graphs do not count

@@ -192,6 +192,7 @@ def recording_of(fates: list[tuple[str, int]]) -> Recorder:
     return Recorder(events)
 
 
+@pytest.mark.sampled(1 / 4)
 @settings(max_examples=30)  # each draws dozens of pictures
 @given(FATES, st.sampled_from(["order", "time"]))
 def test_any_recording_is_a_good_picture(fates: list[tuple[str, int]], by: str) -> None:
@@ -244,6 +245,7 @@ def test_viz_does_not_import_the_server() -> None:
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
+@pytest.mark.sampled(1 / 4)
 def test_a_real_recording_is_the_same_in_every_process() -> None:
     pytest.importorskip("prometheus_client", reason="needs the extra 'serving'")
     same_in_two_processes(

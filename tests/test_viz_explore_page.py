@@ -65,6 +65,7 @@ def part_text(row: Row, part: Part) -> str:
 # One function
 
 
+@pytest.mark.sampled(1 / 4)
 def test_a_line_is_tied_to_its_tree_its_nodes_its_instructions_and_its_kernel() -> None:
     page = blended()
     line = row_with(page, "source", "w = torch.sigmoid(z) * y")

@@ -218,6 +218,7 @@ def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
 # Size, sameness, files
 
 
+@pytest.mark.sampled(1 / 4)
 def test_a_big_model_has_a_page_that_says_what_it_leaves_out() -> None:
     with torch.no_grad():
         page = record(jit.script(models.resnet18().eval()), (torch.zeros(1, 3, 32, 32),), "resnet18", kernels=False)
@@ -228,6 +229,7 @@ def test_a_big_model_has_a_page_that_says_what_it_leaves_out() -> None:
     assert all(len(view.rows) <= 1500 for pane in page.panes for view in pane.views)
 
 
+@pytest.mark.sampled(1 / 4)
 def test_the_same_in_two_processes() -> None:
     program = (
         "import internals as torch\nfrom internals import jit\nfrom tests.test_viz_explore_writer import add\n"

@@ -110,6 +110,7 @@ def test_many_narrow_stripes_are_counted() -> None:
     assert any("900 narrower stripes not drawn" in t.text for t in picture.canvas().texts())
 
 
+@pytest.mark.sampled(1 / 4)
 def test_the_same_picture_in_every_process() -> None:
     same_in_two_processes("""
 import internals as torch, viz

@@ -138,6 +138,7 @@ def test_steps_are_those_of_the_run() -> None:
     assert frames[1].fresh == {"x.1", "n.1"} and not frames[2].fresh
 
 
+@pytest.mark.sampled(1 / 4)
 def test_frames_are_good_pictures() -> None:
     steps = viz.step(jit.script(until_five), torch.ones(2), 6, limit=20)
     for _, frame in steps.frames:
@@ -214,6 +215,7 @@ STAGES = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(1 / 4)
 @pytest.mark.parametrize("made", ["function", "scripted", "module"])
 def test_every_stage_is_shown(made: str) -> None:
     fn, args = {
@@ -289,6 +291,7 @@ def test_long_graphs_are_told() -> None:
     assert "more instructions not shown" in picture.stage("bytecode").text()
 
 
+@pytest.mark.sampled(1 / 4)
 def test_the_same_in_two_processes() -> None:
     printed = same_in_two_processes(
         "import internals as torch, viz\nfrom tests.test_viz_jit_steps import block, until_five\n"

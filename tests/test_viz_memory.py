@@ -200,6 +200,7 @@ def test_runs_cover_what_is_touched(dims: list[tuple[int, int]]) -> None:
     assert footprint.first_addresses(5) == footprint.addresses()[:5]
 
 
+@pytest.mark.sampled(1 / 4)
 @given(st.lists(st.integers(1, 4), max_size=4), st.integers(0, 3), st.data())
 def test_strides_arithmetic(sizes: list[int], offset: int, data: st.DataObject) -> None:
     flat = np.arange(300) * 10

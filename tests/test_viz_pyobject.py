@@ -218,6 +218,7 @@ def test_portable_pictures_hide_what_differs() -> None:
     assert picture.notes == ["hidden, because it depends on the version of Python: ob_size, lv_tag"]
 
 
+@pytest.mark.sampled(1 / 4)
 def test_same_bytes_in_every_process() -> None:
     program = """
 import internals, viz, numpy as np

@@ -81,6 +81,7 @@ def test_the_timeline_shows_a_block_coming_back() -> None:
     assert_good(timeline)
 
 
+@pytest.mark.sampled(1 / 4)
 def test_blocks_from_before_the_recording() -> None:
     events = [
         {"action": "cache_hit", "address": 0x7F00, "size": 64},

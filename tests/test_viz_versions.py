@@ -231,5 +231,6 @@ print(log.text(), log.html())
 """
 
 
+@pytest.mark.sampled(1 / 4)
 def test_the_same_record_in_every_process() -> None:
     assert "refused" not in same_in_two_processes(PROGRAM)

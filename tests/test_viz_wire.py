@@ -162,6 +162,7 @@ def test_viz_is_imported_without_what_serving_needs() -> None:
     )
 
 
+@pytest.mark.sampled(1 / 4)
 def test_same_bytes_in_every_process() -> None:
     program = f"""
 import viz

@@ -85,6 +85,7 @@ def test_once_or_always(once: None) -> None:
     assert how_often(CALLS["meshgrid"], internals) == 3
 
 
+@pytest.mark.sampled(1 / 4)
 def test_what_comes_once_in_pytorch() -> None:
     def counts(T: Any) -> Any:
         """In a process of its own, which has not warned yet."""

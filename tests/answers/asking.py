@@ -6,6 +6,7 @@ import hashlib
 import importlib
 import inspect
 import os
+import re
 import zlib
 from collections.abc import Callable
 from functools import cache
@@ -69,7 +70,7 @@ def key_of(item: Any) -> str:
 
 
 def source(function: Any) -> str:
-    """A function's text without spaces, commas and brackets: they change when a line is wrapped."""
+    """A function's text without spaces, commas and brackets, which change when a line is wrapped, and without its turns."""
     if not inspect.isfunction(function):
         return ""
     function = getattr(getattr(function, "hypothesis", None), "inner_test", function)
@@ -82,6 +83,7 @@ def bare(code: Any) -> str:
         text = inspect.getsource(code)
     except (OSError, TypeError):
         return ""
+    text = re.sub(r"@pytest\.mark\.sampled.*", "", text)
     return "".join(text.translate(str.maketrans("", "", ",()")).split())
 
 

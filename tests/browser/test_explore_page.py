@@ -65,6 +65,7 @@ def phase(page: Page) -> str:
     return page.locator("#phase b").inner_text()
 
 
+@pytest.mark.sampled(1 / 4)
 def test_pointing_marks_what_belongs_together(shown: Page) -> None:
     row(shown, "source", "torch.sigmoid").locator(".no").hover()
     assert marked(shown, "source") == ["w = torch.sigmoid(z) * y"]
@@ -91,6 +92,7 @@ def test_a_part_of_a_line_marks_less_than_the_line(shown: Page) -> None:
     assert any("aten::sigmoid" in text for text in ir) and not any("aten::mul" in text for text in ir)
 
 
+@pytest.mark.sampled(1 / 4)
 def test_a_click_pins_and_the_pin_stays_through_the_phases(shown: Page) -> None:
     row(shown, "source", "torch.sigmoid").locator(".no").click()
     shown.locator("h1").hover()
@@ -171,6 +173,7 @@ def test_search(shown: Page) -> None:
     assert count.inner_text() == "" and not shown.locator(".row.hit").count()
 
 
+@pytest.mark.sampled(1 / 4)
 def test_a_link_restores_what_was_shown(shown: Page, address: str) -> None:
     shown.locator("#pass").fill("1")
     row(shown, "ir", "aten::sigmoid").click()
@@ -210,6 +213,7 @@ def test_panes_fold(shown: Page) -> None:
     assert pane(shown, "ir").locator(".fold").get_attribute("aria-expanded") == "false"
 
 
+@pytest.mark.sampled(1 / 4)
 @pytest.mark.parametrize("width", [1280, 800])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_is_readable_in_both_themes_and_widths(chromium: Browser, address: str, width: int, scheme: str) -> None:

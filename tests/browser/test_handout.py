@@ -6,12 +6,15 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 from tools import handout
 
 
+@pytest.mark.sampled(1 / 4)
 def test_two_pages(page: Page, tmp_path: Path) -> None:
     file = tmp_path / "handout.html"
     handout.write(file, handout.page().encode())

@@ -15,6 +15,7 @@ from tools import slides
 TOO_WIDE = "(() => { const s = Reveal.getCurrentSlide(); return s.scrollWidth - s.clientWidth })()"
 
 
+@pytest.mark.sampled(1 / 4)
 def test_they_play(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if slides.reveal_folder() is None:
         pytest.skip("reveal.js is not here (make workshop adds it)")

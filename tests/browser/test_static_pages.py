@@ -29,6 +29,7 @@ NOTEBOOKS = [
 ]
 
 
+@pytest.mark.sampled(1 / 3)
 @pytest.mark.parametrize("path", NOTEBOOKS)
 def test_a_page_of_nbconvert_needs_no_server(page: Page, path: Path, tmp_path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)
@@ -57,6 +58,7 @@ def test_a_page_of_nbconvert_needs_no_server(page: Page, path: Path, tmp_path: P
     assert problems == []
 
 
+@pytest.mark.sampled(1 / 3)
 @pytest.mark.parametrize("viewer", ["github", "lab"])
 @pytest.mark.parametrize("path", NOTEBOOKS)
 def test_a_viewer_that_trusts_nothing_shows_every_picture(page: Page, path: Path, viewer: str) -> None:

@@ -23,6 +23,7 @@ def a_stepper(frames: int, kind: type[viz.Stepper] = viz.Stepper) -> viz.Stepper
     return kind([(f"frame <{n}>", viz.memory(a=a[n:])) for n in range(frames)], "Steps")
 
 
+@pytest.mark.sampled(1 / 4)
 @pytest.mark.parametrize("kind", [viz.Stepper, LeanStepper])
 @pytest.mark.parametrize("frames", [2, 5])
 def test_it_steps_by_mouse_and_by_keyboard(page: Page, kind: type[viz.Stepper], frames: int) -> None:
@@ -50,6 +51,7 @@ def test_two_copies_on_a_page_are_independent(page: Page) -> None:
     assert (numbers(first), numbers(second)) == ([4], [1])
 
 
+@pytest.mark.sampled(1 / 4)
 def test_the_rules_of_one_do_not_touch_another(page: Page) -> None:
     """The styles of all steppers hold for the whole page: whichever comes last, each form shows its own last tick."""
     page.set_content(a_stepper(5).html() + a_stepper(2).html() + a_stepper(6).html() + a_stepper(1).html())
@@ -59,6 +61,7 @@ def test_the_rules_of_one_do_not_touch_another(page: Page) -> None:
     assert [numbers(form) for form in page.locator(FORM).all()] == [[4], [1], [5], [1]]
 
 
+@pytest.mark.sampled(1 / 4)
 def test_submitting_it_does_not_leave_the_page(page: Page, tmp_path: Path) -> None:
     """As a browser may do at Enter; the page would be loaded anew, with every stepper on its first frame."""
     path = tmp_path / "page.html"

@@ -42,6 +42,7 @@ def test_the_array_interface() -> None:
 SLICES = [(slice(0, m * s, s), slice(0, n * t, t)) for m, s, n, t in product((1, 2, 3), (1, 2), (1, 2, 3), (1, 2))]
 
 
+@pytest.mark.sampled(1 / 4)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.int16])
 def test_gaps_are_seen_however_few_elements_are_around_them(dtype: torch.dtype) -> None:
     """Where numpy sees some the interface tells the strides; on the way to the device, on it, and back no element is another."""

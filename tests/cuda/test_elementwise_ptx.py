@@ -44,6 +44,7 @@ def memory(text: Ptx) -> str:
     return "".join("r" if kind == "ld" else "w" for kind in re.findall(r"\b(ld|st)\.global", text.body))
 
 
+@pytest.mark.sampled(1 / 4)
 def test_a_thread_reads_all_its_elements_before_it_writes_the_first(texts: dict[str, Ptx]) -> None:
     assert "rrrrrrrrwwww" in memory(texts["add"])
     assert "rrrrrrrrwwww" in memory(texts["strided add"])
@@ -83,6 +84,7 @@ INTEGER_FUNCTIONS = (
 ).split()
 
 
+@pytest.mark.sampled(1 / 4)
 @pytest.mark.parametrize("dtype", ["int8"] + ["uint8", "int32", "int64"] * full())
 def test_numba_means_by_integer_arithmetic_what_numpy_does(dtype: str) -> None:
     """The same functions compiled for the CPU, by numba's rules of types, not numpy's, by which the interpreter goes."""

@@ -28,6 +28,7 @@ HEADER = (
 )
 
 
+@pytest.mark.sampled(1 / 8)
 @pytest.mark.parametrize("op", OPERATORS, ids=[op.name.removeprefix("aten::") for op in OPERATORS])
 def test_it_gives_what_it_gives_on_the_cpu(op: OperatorHandle) -> None:
     name = op.name.removeprefix("aten::")

@@ -123,6 +123,7 @@ def test_memory_streams_and_events(tmp_path: Path) -> None:
     assert calls.count("event, flags 0") >= 2 and calls.count("event, flags 2") == 1 and "wait for event" in calls
 
 
+@pytest.mark.sampled(1 / 4)
 def test_kernels_are_compiled_and_get_their_arguments(tmp_path: Path) -> None:
     printed, calls = run(tmp_path, KERNELS)
     launches = [call for call in calls if call.startswith("launch")]

@@ -40,6 +40,7 @@ ARGUMENTS = (
 )
 
 
+@pytest.mark.sampled(1 / 4)
 def test_parameters_are_as_the_compiler_lays_them_out() -> None:
     try:
         text = ptx(everything, *ARGUMENTS)

@@ -218,6 +218,7 @@ def test_tensors_on_two_devices() -> None:
         read_at[1, 1](torch.zeros(1, device="cuda:0"), torch.zeros(1, device="cuda:1"), 0)
 
 
+@pytest.mark.sampled(1 / 4)
 def test_numbas_own_simulator_agrees() -> None:
     """The same source on numba's simulator, in a process of its own: it has to be chosen before numba is imported."""
     pytest.importorskip("numba")

@@ -90,14 +90,14 @@ def launches(simulator: SimulatedDriver, monkeypatch: pytest.MonkeyPatch) -> Ite
     yield logs
 
 
-@pytest.mark.sampled(1 / 2)
+@pytest.mark.sampled(1 / 4)
 @pytest.mark.parametrize("name", WITH_SHUFFLES)
 def test_no_race_in_the_forms_for_hardware(name: str, launches: list[AccessLog]) -> None:
     with interpreter.hardware_forms():
         test_no_race_forward_and_backward(name, launches)
 
 
-@pytest.mark.sampled(1 / 4)
+@pytest.mark.sampled(1 / 8)
 @pytest.mark.parametrize("name", OPERATORS)
 def test_no_race_forward_and_backward(name: str, launches: list[AccessLog]) -> None:
     tensors = Tensors()

@@ -130,6 +130,7 @@ def test_blockings_that_cannot_be_shared_evenly_are_refused() -> None:
         Blocking(16, 256, 8, 4, 4)
 
 
+@pytest.mark.sampled(1 / 4)
 def test_the_sums_of_a_thread_stay_in_registers() -> None:
     """The blocked kernel for a GPU: one multiplication after the other, loads of four numbers, no local memory."""
     kernel = matmul.blocked(np.float32, matmul.LARGE, True, False)
@@ -266,6 +267,7 @@ def test_which_kernel_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
         matmul.choose(1, 1, 1)
 
 
+@pytest.mark.sampled(1 / 4)
 def test_no_form_has_bank_conflicts_and_each_reads_less_than_the_last() -> None:
     n, one = 32, np.float32(1)
     a, b = (np.random.default_rng(seed).random((n, n), np.float32) for seed in (0, 1))

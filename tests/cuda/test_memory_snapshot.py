@@ -229,6 +229,7 @@ for command in (["trace"], ["stats"], ["trace_plot", "-o", "trace.html"], ["segm
 """
 
 
+@pytest.mark.sampled(1 / 4)
 def test_pytorch_reads_the_file(program: dict[str, Any], tmp_path: Path) -> None:
     """`python -m torch.cuda._memory_viz` and its commands."""
     oracle()

@@ -64,6 +64,7 @@ def run(folder: Path, program: str) -> str:
     return done.stdout
 
 
+@pytest.mark.sampled(1 / 4)
 @pytest.mark.parametrize("package", ["whichever is installed", "numba's own"])
 @pytest.mark.parametrize("numba_first", [False, True])
 def test_kernels_run_on_it(package: str, numba_first: bool, tmp_path: Path) -> None:

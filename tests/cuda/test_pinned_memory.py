@@ -117,6 +117,7 @@ def test_pinned_memory_is_not_used_again_while_a_copy_reads_it(simulator: Any) -
     assert torch.equal(on_gpu.cpu(), torch.arange(1 << 16, dtype=torch.float32))
 
 
+@pytest.mark.sampled(1 / 4)
 def test_record_stream_keeps_memory_from_being_given_away(simulator: Any) -> None:
     side = torch.cuda.Stream()
 

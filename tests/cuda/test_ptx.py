@@ -85,6 +85,7 @@ def assert_all_compile(items: list[Any]) -> None:
         assert isinstance(text, Ptx) and f".entry {text.name}(" in text and text.number_of("ret") >= 1
 
 
+@pytest.mark.sampled(1 / 8)
 def test_every_kernel_of_the_package_compiles() -> None:
     """One instance of each; in the short version, of every second."""
     firsts = {(item[0].function.__module__, item[0].name): item for item in reversed(native_instances())}
@@ -98,6 +99,7 @@ def test_every_instance_of_every_kernel_compiles() -> None:
     assert_all_compile(native_instances())
 
 
+@pytest.mark.sampled(1 / 4)
 def test_what_a_kernel_does_is_in_its_instructions(compiled: list[Ptx | PtxError]) -> None:
     first, second = compiled[0], compiled[1]
     assert isinstance(first, Ptx) and isinstance(second, Ptx)
@@ -130,6 +132,7 @@ def test_a_kernel_that_does_not_compile_says_why(compiled: list[Ptx | PtxError])
     assert isinstance(compiled[2], PtxError) and str(compiled[2]).startswith("binary does not compile to PTX: ")
 
 
+@pytest.mark.sampled(1 / 4)
 def test_the_same_kernel_gives_the_same_text(compiled: list[Ptx | PtxError]) -> None:
     again = ptx(binary.bind(op=add, T=np.float32), "float32[:]", "float32[:]", "float32[:]", int, lineinfo=True)
     assert again == compiled[0]

@@ -202,6 +202,7 @@ def test_one_kernel_serves_them_all() -> None:
     assert len(found) > 50 and all(kernel.function is kernels.reduce.function for kernel in found)
 
 
+@pytest.mark.sampled(1 / 4)
 def test_the_same_kernels_on_numbas_simulator() -> None:
     """There a thread of the operating system is a thread of the GPU: what relies on their order fails."""
     pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")

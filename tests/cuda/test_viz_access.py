@@ -121,6 +121,7 @@ def test_shared_memory_for_a_larger_block_is_drawn_as_far_as_it_is_used() -> Non
     assert_good(picture)
 
 
+@pytest.mark.sampled(1 / 4)
 def test_only_what_is_asked_for_and_touched_is_drawn() -> None:
     a, untouched = np.zeros((32, 32), np.float32), np.zeros(4, np.float32)
     for rows in (0, 3, 16):

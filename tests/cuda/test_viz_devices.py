@@ -87,6 +87,7 @@ def test_a_kernel_is_no_fallback() -> None:
     assert_good(picture)
 
 
+@pytest.mark.sampled(1 / 4)
 def test_the_same_in_every_process() -> None:
     program = (
         "import internals as torch, viz\n"

@@ -106,6 +106,7 @@ def test_roles() -> None:
     assert roles == ["copied", "storage", "warning", "view", "ready", "", ""]
 
 
+@pytest.mark.sampled(1 / 4)
 def test_a_compiled_kernel() -> None:
     try:
         picture = viz.ptx(reverse, "float32[:]", "float32[:]")

@@ -65,6 +65,7 @@ OPTIONS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.sampled(1 / 4)
 @settings(max_examples=150)
 @given(st.lists(coming, max_size=30), OPTIONS, st.sampled_from([0.5, 5.0]), st.sampled_from([0.0, 1.0]))
 def test_what_always_holds(requests: list[Any], options: dict[str, Any], a: float, b: float) -> None:

@@ -51,10 +51,12 @@ def test_a_good_model_passes() -> None:
     try_apart(archive(Constant(1.0, bulk=3_000_000)), "a.pt", KEY, Settings(optimize=True))
 
 
+@pytest.mark.sampled(1 / 4)
 def test_one_that_hangs_is_refused() -> None:
     refused(archive(Forever()), r"had not finished after 4 s \(try_seconds\)", try_seconds=4.0)
 
 
+@pytest.mark.sampled(1 / 4)
 @needs_proc
 def test_one_that_takes_all_memory_is_refused() -> None:
     refused(archive(Hungry()), r"bytes of memory, more than 600,000,000 \(try_bytes\)", try_bytes=600_000_000)

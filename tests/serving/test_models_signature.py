@@ -90,6 +90,7 @@ def test_a_network_for_pictures_of_one_size():
     assert described(traced(nets.LeNet(), torch.zeros(1, 1, 28, 28))).endswith("OUTPUT__0: FP32 [-1, 10]")
 
 
+@pytest.mark.sampled(1 / 8)
 def test_resnet():
     from internals.models import resnet18
 
@@ -128,6 +129,7 @@ def test_numbers_are_tensors_of_one_element():
     assert described(scripted(nets.Steps())).startswith("x: FP32 [-1, 2]; steps: INT64 [1]  ->  OUTPUT__0: FP32")
 
 
+@pytest.mark.sampled(1 / 4)
 def test_other_layers():
     def of(layer):
         return described(scripted(layer)).partition("  ->")[0].partition(": ")[2]

@@ -135,6 +135,7 @@ def test_it_serves_and_stops_when_nobody_reads_its_output(archive: Path) -> None
         assert process.wait(30) == 0 and "stopped" in log and "Error" not in log, log
 
 
+@pytest.mark.sampled(1 / 4)
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no signals to stop a server with")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_while_models_are_loaded_ends_it_at_once(archive: Path, number: signal.Signals) -> None:
@@ -160,6 +161,7 @@ def test_a_signal_while_models_are_loaded_ends_it_at_once(archive: Path, number:
     assert process.returncode == 0 and '"stopped"' in log and "Traceback" not in log, log
 
 
+@pytest.mark.sampled(1 / 4)
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no limit of open files to set")
 def test_without_files_to_open_it_says_so_once_a_second_and_goes_on(archive: Path) -> None:
     program = (

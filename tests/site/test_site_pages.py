@@ -74,6 +74,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     return site, command.sphinx("html", source, site, folder)
 
 
+@pytest.mark.sampled(1 / 4)
 def test_a_broken_link_is_named_with_its_page_and_line(built: tuple[Path, list[str]]) -> None:
     _, problems = built
     assert len(problems) == 1 and problems[0].startswith("docs/b.md:7: WARNING:") and "nowhere.md" in problems[0]

@@ -79,6 +79,7 @@ def test_passwords_are_made_up_for_this_machine_only() -> None:
         command.asked_for(Classroom(), ["--password", "12345678"])  # everyone on the machine could read it
 
 
+@pytest.mark.sampled(1 / 4)
 @needs_hub
 def test_the_command_says_why_it_does_not_start(tmp_path: Path) -> None:
     run = subprocess.run(

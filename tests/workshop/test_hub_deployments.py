@@ -126,6 +126,7 @@ def test_the_images_scripts_run() -> None:
     assert f"INTERNALS_CACHE_DIR={ROOT / 'build' / 'machine_code'}" in said
 
 
+@pytest.mark.sampled(1 / 8)
 def test_what_a_pod_runs_when_it_starts(tmp_path: Path) -> None:
     command = values()["singleuser"]["lifecycleHooks"]["postStart"]["exec"]["command"][-1]
     match = re.fullmatch(r"cd /srv/internals && python -m (\S+) /home/jovyan", command)
