@@ -49,6 +49,7 @@ def test_nothing_is_left_of_the_module(frozen: Any) -> None:
         assert not check.outputs() and check.blocks()[0].return_node().prev().kind() == "prim::RaiseException"
 
 
+@pytest.mark.sampled(1 / 4)
 def test_every_batch_norm_is_in_its_convolution(frozen: Any) -> None:
     m, f = frozen
     convolutions = sum(isinstance(layer, torch.nn.Conv2d) for layer in m.modules())

@@ -192,7 +192,7 @@ def recording_of(fates: list[tuple[str, int]]) -> Recorder:
     return Recorder(events)
 
 
-@pytest.mark.sampled(1 / 4)
+@pytest.mark.sampled(1 / 8)
 @settings(max_examples=30)  # each draws dozens of pictures
 @given(FATES, st.sampled_from(["order", "time"]))
 def test_any_recording_is_a_good_picture(fates: list[tuple[str, int]], by: str) -> None:

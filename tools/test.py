@@ -164,8 +164,11 @@ def ended_badly(folder: Path, worker: subprocess.Popen[bytes]) -> tuple[str, lis
 
 
 def progress() -> str:
-    begun = {line["begun"]: line["of"] for line in lines(RESULTS.glob("*/results-*")) if "begun" in line}
-    return f"{len(begun)} of {max(begun.values(), default=0)} files begun"
+    begun = of = 0
+    for lane in RESULTS.iterdir():
+        told = {line["begun"]: line["of"] for line in lines(lane.glob("results-*")) if "begun" in line}
+        begun, of = begun + len(told), of + max(told.values(), default=0)
+    return f"{begun} of {of} files begun"
 
 
 def finished_well(name: str, process: subprocess.Popen[str]) -> bool:

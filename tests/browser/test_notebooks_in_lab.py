@@ -46,7 +46,7 @@ def opened(request: pytest.FixtureRequest, chromium: Browser, lab: Lab) -> Itera
         context.close()
 
 
-@pytest.mark.sampled(1 / 4)
+@pytest.mark.sampled(1 / 8)
 @pytest.mark.parametrize("opened", NOTEBOOKS, indirect=True)
 def test_a_notebook_as_cloned_and_run(opened: OpenNotebook) -> None:
     """Wide and narrow, run, stepped through, and in the dark. The pictures are the same before and after it ran."""

@@ -117,7 +117,7 @@ def test_the_text_of_a_kernel() -> None:
     )
 
 
-@pytest.mark.sampled(1 / 4)
+@pytest.mark.sampled(1 / 8)
 @pytest.mark.parametrize("text", [CHAIN, CHOICES, PIECES], ids=["chain", "choices", "pieces"])
 def test_groups_compile_to_ptx(text: str) -> None:
     """Also those that run on the CPU."""

@@ -124,7 +124,7 @@ def grades_as_it_should(course: Path, name: str) -> None:
     assert f"✗ {worst.name}" in page and "✓" in page
 
 
-@pytest.mark.sampled(1 / 8)
+@pytest.mark.sampled(1 / 16)
 @needs_nbgrader
 def test_a_course_is_handed_out_graded_and_told(tmp_path: Path) -> None:
     release(tmp_path, (FIRST,))

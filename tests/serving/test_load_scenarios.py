@@ -46,7 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return models.archives(tmp_path_factory.mktemp("served"), ("double", "picky", "slow", "large", "shades"))
 
 
-@pytest.mark.sampled(1 / 2)
+@pytest.mark.sampled(1 / 4)
 @pytest.mark.parametrize(("scenario", "counts"), FEW, ids=[scenario.__name__ for scenario, _ in FEW])
 def test_all_promises_are_kept(scenario: Any, counts: dict[str, Any], folder: Path) -> None:
     finding = scenario(folder, **counts)

@@ -163,7 +163,7 @@ def lives(process: psutil.Process) -> bool:
     return False
 
 
-@pytest.mark.sampled(1 / 8)
+@pytest.mark.sampled(1 / 16)
 def test_three_students_at_once(tmp_path: Path) -> None:
     a_class(tmp_path, 3)
 
