@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import hypothesis
@@ -161,16 +160,3 @@ def first_line(error: Exception) -> str:
     """The part of an error message that is the same in both: one line, with one spelling of the package's name."""
     line = (str(error).strip().splitlines() or [""])[0].replace("torch.", "internals.")
     return line.partition("(Could this error message be improved?")[0].rstrip()
-
-
-@contextmanager
-def both_seeded(seed: int) -> Iterator[None]:
-    """Seed our generator, and real PyTorch's where it is installed."""
-    internals.manual_seed(seed)
-    try:
-        import torch
-
-        torch.manual_seed(seed)
-    except ImportError:
-        pass
-    yield
