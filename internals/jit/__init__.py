@@ -23,14 +23,17 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from internals.scripting import Attribute, annotate, is_scripting
+from internals.scripting import isinstance_ as isinstance
+from internals.scripting import unwrap_optional as _unwrap_optional
+
 from ._script import script
 from .script_function import ScriptFunction, ScriptMethod
 from .script_module import RecursiveScriptModule, ScriptModule
 
 # What is imported when first asked for, and from where.
 _LATER = {
-    **dict.fromkeys(("ignore", "unused", "export", "is_scripting"), "frontend.modifiers"),
-    **dict.fromkeys(("annotate", "Attribute"), "frontend.script_time"),
+    **dict.fromkeys(("ignore", "unused", "export"), "frontend.modifiers"),
     **dict.fromkeys(("trace", "trace_module", "is_tracing", "script_if_tracing"), "tracing"),
     **dict.fromkeys(("TopLevelTracedModule", "TracedModule", "TracerWarning", "TracingCheckError"), "tracing"),
     **dict.fromkeys(("freeze", "optimize_for_inference", "run_frozen_optimizations"), "passes.freezing"),
@@ -39,18 +42,17 @@ _LATER = {
     **dict.fromkeys(("run_pass", "verify_after_every_pass"), "passes.registry"),
     **dict.fromkeys(("executor", "optimized_execution"), "runtime.settings"),
     **dict.fromkeys(("fork", "wait", "Future"), "runtime.future"),
-    **dict.fromkeys(("isinstance", "_unwrap_optional"), "frontend.script_time"),
     **dict.fromkeys(("save", "load"), "saving"),
     "optimize": "fuser.optimize",
     "script_method": "script_methods",
     "parse_ir": "ir.parser",
     "Error": "runtime.errors",
 }
-_RENAMED = {"isinstance": "isinstance_", "_unwrap_optional": "unwrap_optional"}
 _MODULES = ("frontend", "fuser", "ir", "operators", "passes", "runtime", "tracing")
 
 __all__ = [
-    "Final", "PASSES", "RecursiveScriptModule", "ScriptFunction", "ScriptMethod", "ScriptModule", "script", *_LATER, *_MODULES,
+    "Attribute", "Final", "PASSES", "RecursiveScriptModule", "ScriptFunction", "ScriptMethod", "ScriptModule",
+    "_unwrap_optional", "annotate", "is_scripting", "isinstance", "script", *_LATER, *_MODULES,
 ]  # fmt: skip
 
 
@@ -58,7 +60,7 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     if name in _LATER:
-        value = getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), _RENAMED.get(name, name))
+        value = getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
         globals()[name] = value
         return value
     if name == "PASSES":

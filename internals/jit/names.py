@@ -28,6 +28,8 @@ def qualified_name(thing: Any) -> str:
     module = _THEIRS.get(module, module).replace("<", "_").replace(">", "_")
     if module.startswith(_SOURCES):
         module = "torch.functional" if module.endswith(_OF_TORCH) else "torch.nn.functional"  # they are compiled in its place
+    if module.startswith("internals.nn._") and not module.endswith("_reduction"):
+        module = "torch.nn.functional"  # which is one file there
     if module.startswith("internals.nn."):
         module = "torch" + module.removeprefix("internals")  # the layers have the names they have in PyTorch
     prefix = "__torch__" if module == "__main__" else f"__torch__.{module}"

@@ -6,100 +6,147 @@ How the real one differs: see `internals.nn.functional`.
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 from internals._generated import functions as F
 from internals._generated import nn_functions as nn
 from internals._generated import ops
 from internals._tensor import Tensor
-from internals.core.dtype import dtype
+from internals.core.dtype import dtype as DType
+from internals.scripting import is_scripting
 
 
-def relu(input: Any, inplace: bool = False) -> Any:
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """max(input, 0)."""
-    if input.__class__ is Tensor and not inplace:
-        return ops.relu(input)  # nothing to parse
-    return F.relu_(input) if inplace else F.relu(input)
+    if not is_scripting():
+        if input.__class__ is Tensor and not inplace:
+            return ops.relu(input)  # nothing to parse
+    if inplace:
+        result = F.relu_(input)
+    else:
+        result = F.relu(input)
+    return result
 
 
-def relu6(input: Any, inplace: bool = False) -> Any:
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """`input` clamped to [0, 6]."""
-    return nn.relu6_(input) if inplace else nn.relu6(input)
+    if inplace:
+        result = nn.relu6_(input)
+    else:
+        result = nn.relu6(input)
+    return result
 
 
-def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
+def hardtanh(
+    input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
+) -> Tensor:
     """`input` clamped to [min_val, max_val]. Raises ValueError when these are the wrong way round."""
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
-    return nn.hardtanh_(input, min_val, max_val) if inplace else nn.hardtanh(input, min_val, max_val)
+    if inplace:
+        result = nn.hardtanh_(input, min_val, max_val)
+    else:
+        result = nn.hardtanh(input, min_val, max_val)
+    return result
 
 
-def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """`input` where positive, alpha * (exp(input) - 1) elsewhere."""
-    return nn.elu_(input, alpha) if inplace else nn.elu(input, alpha)
+    if inplace:
+        result = nn.elu_(input, alpha)
+    else:
+        result = nn.elu(input, alpha)
+    return result
 
 
-def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """`input` where positive, negative_slope * input elsewhere."""
-    return nn.leaky_relu_(input, negative_slope) if inplace else nn.leaky_relu(input, negative_slope)
+    if inplace:
+        result = nn.leaky_relu_(input, negative_slope)
+    else:
+        result = nn.leaky_relu(input, negative_slope)
+    return result
 
 
-def silu(input: Any, inplace: bool = False) -> Any:
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """input * sigmoid(input)."""
-    return nn.silu_(input) if inplace else nn.silu(input)
+    if inplace:
+        return nn.silu_(input)
+    return nn.silu(input)
 
 
-def glu(input: Any, dim: int = -1) -> Any:
+def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half of `input` along `dim`, times the sigmoid of the second half. Raises RuntimeError for an odd size."""
     if input.dim() == 0:
         raise RuntimeError("glu does not support scalars because halving size must be even")
     return nn.glu(input, dim)
 
 
-def sigmoid(input: Any) -> Any:
+def sigmoid(input: Tensor) -> Tensor:
     return input.sigmoid()
 
 
-def tanh(input: Any) -> Any:
+def tanh(input: Tensor) -> Tensor:
     return input.tanh()
 
 
-def tanhshrink(input: Any) -> Any:
+def tanhshrink(input: Tensor) -> Tensor:
     """input - tanh(input)."""
     return input - input.tanh()
 
 
-def softsign(input: Any) -> Any:
+def softsign(input: Tensor) -> Tensor:
     """input / (1 + |input|)."""
     return input / (input.abs() + 1)
 
 
-def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: dtype | None = None) -> Any:
+def softmax(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
+) -> Tensor:
     """exp(input) divided by its sum along `dim`, computed in `dtype` if given. Warns when `dim` is left out."""
     if dim is None:
         dim = _implicit_dim("softmax", input.dim(), _stacklevel)
-    return input.softmax(dim) if dtype is None else input.softmax(dim, dtype=dtype)
+    if dtype is None:
+        ret = input.softmax(dim)
+    else:
+        ret = input.softmax(dim, dtype=dtype)
+    return ret
 
 
-def log_softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: dtype | None = None) -> Any:
+def log_softmax(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
+) -> Tensor:
     """The logarithm of `softmax`, computed so that small probabilities are not lost."""
     if dim is None:
         dim = _implicit_dim("log_softmax", input.dim(), _stacklevel)
-    return input.log_softmax(dim) if dtype is None else input.log_softmax(dim, dtype=dtype)
+    if dtype is None:
+        ret = input.log_softmax(dim)
+    else:
+        ret = input.log_softmax(dim, dtype=dtype)
+    return ret
 
 
-def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: dtype | None = None) -> Any:
+def softmin(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
+) -> Tensor:
     """softmax(-input)."""
     if dim is None:
         dim = _implicit_dim("softmin", input.dim(), _stacklevel)
-    return (-input).softmax(dim) if dtype is None else (-input).softmax(dim, dtype=dtype)
+    if dtype is None:
+        ret = (-input).softmax(dim)
+    else:
+        ret = (-input).softmax(dim, dtype=dtype)
+    return ret
 
 
-def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Zero each element with probability `p` and divide the others by 1 - p. Raises ValueError unless 0 <= p <= 1."""
     if p < 0.0 or p > 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    return F.dropout_(input, p, training) if inplace else F.dropout(input, p, training)
+    if inplace:
+        result = F.dropout_(input, p, training)
+    else:
+        result = F.dropout(input, p, training)
+    return result
 
 
 def _implicit_dim(name: str, ndim: int, stacklevel: int) -> int:
@@ -108,4 +155,8 @@ def _implicit_dim(name: str, ndim: int, stacklevel: int) -> int:
         f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
         stacklevel=stacklevel,
     )
-    return 0 if ndim in (0, 1, 3) else 1
+    if ndim == 0 or ndim == 1 or ndim == 3:
+        ret = 0
+    else:
+        ret = 1
+    return ret

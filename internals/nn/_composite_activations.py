@@ -6,46 +6,67 @@ How the real one differs: see `internals.nn.functional`.
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 from internals._generated import functions as F
 from internals._generated import nn_functions as nn
+from internals._tensor import Tensor
 from internals.core.formats import contiguous_format
 
 
-def hardsigmoid(input: Any, inplace: bool = False) -> Any:
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """0 up to -3, 1 from 3 on, a straight line between: a sigmoid without `exp`."""
-    return nn.hardsigmoid_(input) if inplace else nn.hardsigmoid(input)
+    if inplace:
+        return nn.hardsigmoid_(input)
+    return nn.hardsigmoid(input)
 
 
-def hardswish(input: Any, inplace: bool = False) -> Any:
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """input * hardsigmoid(input): silu without `exp` (MobileNetV3)."""
-    return nn.hardswish_(input) if inplace else nn.hardswish(input)
+    if inplace:
+        return nn.hardswish_(input)
+    return nn.hardswish(input)
 
 
-def mish(input: Any, inplace: bool = False) -> Any:
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """input * tanh(softplus(input))."""
-    return nn.mish_(input) if inplace else nn.mish(input)
+    if inplace:
+        return nn.mish_(input)
+    return nn.mish(input)
 
 
-def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """`input` where positive, alpha * (exp(input / alpha) - 1) elsewhere: continuously differentiable for any alpha but 0."""
-    return F.celu_(input, alpha) if inplace else F.celu(input, alpha)
+    if inplace:
+        result = F.celu_(input, alpha)
+    else:
+        result = F.celu(input, alpha)
+    return result
 
 
-def selu(input: Any, inplace: bool = False) -> Any:
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """elu with the two constants that keep mean 0 and variance 1 from layer to layer."""
-    return F.selu_(input) if inplace else F.selu(input)
+    if inplace:
+        result = F.selu_(input)
+    else:
+        result = F.selu(input)
+    return result
 
 
 def rrelu(
-    input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
-) -> Any:
+    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False,
+    inplace: bool = False,
+) -> Tensor:  # fmt: skip
     """leaky_relu with a slope between `lower` and `upper`: their middle, or with `training` a random one for each element."""
-    return F.rrelu_(input, lower, upper, training) if inplace else F.rrelu(input, lower, upper, training)
+    if inplace:
+        result = F.rrelu_(input, lower, upper, training)
+    else:
+        result = F.rrelu(input, lower, upper, training)
+    return result
 
 
-def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Any:
+def gumbel_softmax(
+    logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
+) -> Tensor:
     """A sample of the Gumbel-softmax distribution: softmax of `logits` with noise, over the temperature `tau`.
 
     With `hard` it is one-hot, and its gradient that of the soft sample.
@@ -61,6 +82,10 @@ def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float =
     return one_hot - soft.detach() + soft
 
 
-def threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Any:
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """`input` where it is greater than `threshold`, `value` elsewhere."""
-    return F.threshold_(input, threshold, value) if inplace else F.threshold(input, threshold, value)
+    if inplace:
+        result = F.threshold_(input, threshold, value)
+    else:
+        result = F.threshold(input, threshold, value)
+    return result

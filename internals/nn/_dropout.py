@@ -10,15 +10,17 @@ How the real one differs: see `internals.nn.functional`.
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 from internals._generated import functions as F
+from internals._tensor import Tensor
 
 
-def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+def dropout1d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
     """Zero each channel of (N, C, L) or (C, L) with probability `p`, divide the others by 1 - p."""
     _check_probability(p)
-    if input.dim() not in (2, 3):
+    if input.dim() != 2 and input.dim() != 3:
         raise RuntimeError(
             f"dropout1d: Expected 2D or 3D input, but received a {input.dim()}D input. Note that dropout1d exists to provide "
             "channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension "
@@ -32,13 +34,15 @@ def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
     return _feature_dropout(input.unsqueeze(0), p, training, False).squeeze(0)
 
 
-def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+def dropout2d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
     """Zero each channel of (N, C, H, W) with probability `p`, divide the others by 1 - p.
 
     Three dimensions count as (N, C, L), with a warning. Raises ValueError unless 0 <= p <= 1.
     """
     _check_probability(p)
-    if input.dim() not in (3, 4):
+    if input.dim() != 3 and input.dim() != 4:
         warnings.warn(
             f"dropout2d: Received a {input.dim()}-D input to dropout2d, which is deprecated and will result in an error in a "
             "future release. To retain the behavior and silence this warning, please use dropout instead. Note that dropout2d "
@@ -57,13 +61,15 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
     return _feature_dropout(input, p, training, inplace)
 
 
-def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+def dropout3d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
     """Zero each channel of (N, C, D, H, W) or (C, D, H, W) with probability `p`, divide the others by 1 - p.
 
     Other numbers of dimensions are warned of. Raises ValueError unless 0 <= p <= 1.
     """
     _check_probability(p)
-    if input.dim() not in (4, 5):
+    if input.dim() != 4 and input.dim() != 5:
         warnings.warn(
             f"dropout3d: Received a {input.dim()}-D input to dropout3d, which is deprecated and will result in an error in a "
             "future release. To retain the behavior and silence this warning, please use dropout instead. Note that dropout3d "
@@ -78,23 +84,33 @@ def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
     return _feature_dropout(input.unsqueeze(0), p, training, False).squeeze(0)
 
 
-def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
+def alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Tensor:
     """Set each element to selu's lowest value with probability `p`, and restore mean and variance.
 
     Raises ValueError unless 0 <= p <= 1.
     """
     _check_probability(p)
-    return F.alpha_dropout_(input, p, training) if inplace else F.alpha_dropout(input, p, training)
+    if inplace:
+        return F.alpha_dropout_(input, p, training)
+    return F.alpha_dropout(input, p, training)
 
 
-def feature_alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
+def feature_alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Tensor:
     """`alpha_dropout` of whole channels of (N, C, ...)."""
     _check_probability(p)
-    return F.feature_alpha_dropout_(input, p, training) if inplace else F.feature_alpha_dropout(input, p, training)
+    if inplace:
+        return F.feature_alpha_dropout_(input, p, training)
+    return F.feature_alpha_dropout(input, p, training)
 
 
-def _feature_dropout(input: Any, p: float, training: bool, inplace: bool) -> Any:
-    return F.feature_dropout_(input, p, training) if inplace else F.feature_dropout(input, p, training)
+def _feature_dropout(input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
+    if inplace:
+        return F.feature_dropout_(input, p, training)
+    return F.feature_dropout(input, p, training)
 
 
 def _check_probability(p: float) -> None:

@@ -6,29 +6,29 @@ How the real one differs: it takes bags as nested tensors, too.
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 from internals._generated import functions as F
+from internals._tensor import Tensor
 from internals.core.dtype import int64
-
-_MODES = {"sum": 0, "mean": 1, "max": 2}
+from internals.scripting import is_scripting
 
 
 def embedding(
-    input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
-    scale_grad_by_freq: bool = False, sparse: bool = False,
-) -> Any:  # fmt: skip
+    input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
+    norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
+) -> Tensor:  # fmt: skip
     """The rows of `weight` that `input` names. Rows longer than `max_norm` are scaled down first, in place.
 
     Raises AssertionError for a `padding_idx` that is no row, IndexError for such an index.
     """
-    if padding_idx is None:
-        padding_idx = -1
+    if padding_idx is not None:
+        if padding_idx > 0:
+            assert padding_idx < weight.size(0), "Padding_idx must be within num_embeddings"
+        elif padding_idx < 0:
+            assert padding_idx >= -weight.size(0), "Padding_idx must be within num_embeddings"
+            padding_idx = weight.size(0) + padding_idx
     else:
-        rows = weight.shape[0]
-        if not -rows <= padding_idx < max(rows, 1):
-            raise AssertionError("Padding_idx must be within num_embeddings")
-        padding_idx %= max(rows, 1)
+        padding_idx = -1
     if max_norm is not None:
         input = input.contiguous()
         F.embedding_renorm_(weight.detach(), input, max_norm, norm_type)
@@ -36,17 +36,18 @@ def embedding(
 
 
 def embedding_bag(
-    input: Any, weight: Any, offsets: Any = None, max_norm: float | None = None, norm_type: float = 2,
-    scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Any = None,
+    input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None,
+    norm_type: float = 2, scale_grad_by_freq: bool = False, mode: str = "mean",
+    sparse: bool = False, per_sample_weights: Tensor | None = None,
     include_last_offset: bool = False, padding_idx: int | None = None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """The "sum", "mean" or "max" of the rows of `weight` in each bag: (bags, dim).
 
     `input` is (bags, length), or (N) with `offsets`, where each bag begins (`include_last_offset`: and one more, which is N).
     A sum can be weighted. Rows called `padding_idx` do not count. Raises ValueError for what does not fit,
     NotImplementedError for weights of anything but a sum.
     """
-    if weight.dtype is int64 and input.is_floating_point():
+    if weight.dtype == int64 and input.is_floating_point():
         warnings.warn(
             "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is deprecated, "
             "and should now be `embedding_bag(input, weight, ...)`.",
@@ -58,13 +59,9 @@ def embedding_bag(
         offsets = F.arange(0, input.numel(), input.size(1), dtype=input.dtype, device=input.device)
         include_last_offset = False
         input = input.reshape(-1)
-        per_sample_weights = None if per_sample_weights is None else per_sample_weights.reshape(-1)
-    if mode not in _MODES:
-        raise ValueError("mode has to be one of sum, mean or max")
-    if mode == "max" and scale_grad_by_freq:
-        raise ValueError("max mode does not support scaling the gradient by the frequency")
-    if mode == "max" and sparse:
-        raise ValueError("max mode does not support sparse weights")
+        if per_sample_weights is not None:
+            per_sample_weights = per_sample_weights.reshape(-1)
+    number = _mode(mode, scale_grad_by_freq, sparse)
     if max_norm is not None:
         F.embedding_renorm_(weight.detach(), input, max_norm, norm_type)
     if per_sample_weights is not None and mode != "sum":
@@ -72,20 +69,32 @@ def embedding_bag(
             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
             f"(got mode='{mode}'). Please open a feature request on GitHub."
         )
-    return F.embedding_bag(
-        weight,
-        input,
-        offsets,
-        scale_grad_by_freq,
-        _MODES[mode],
-        sparse,
-        per_sample_weights,
-        include_last_offset,
+    assert offsets is not None
+    bags, _, _, _ = F.embedding_bag(
+        weight, input, offsets, scale_grad_by_freq, number, sparse, per_sample_weights, include_last_offset,
         padding_idx,
-    )[0]
+    )  # fmt: skip
+    return bags
 
 
-def _check(input: Any, weight: Any, offsets: Any, per_sample_weights: Any) -> None:
+def _mode(mode: str, scale_grad_by_freq: bool, sparse: bool) -> int:
+    """The operator's number. Raises ValueError for another word, and for what a maximum does not have."""
+    if mode == "sum":
+        return 0
+    if mode == "mean":
+        return 1
+    if mode != "max":
+        raise ValueError("mode has to be one of sum, mean or max")
+    if scale_grad_by_freq:
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if sparse:
+        raise ValueError("max mode does not support sparse weights")
+    return 2
+
+
+def _check(
+    input: Tensor, weight: Tensor, offsets: Tensor | None, per_sample_weights: Tensor | None
+) -> None:
     if per_sample_weights is not None and input.size() != per_sample_weights.size():
         raise ValueError(
             f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same shape as "
@@ -93,14 +102,18 @@ def _check(input: Any, weight: Any, offsets: Any, per_sample_weights: Any) -> No
         )
     if weight.dim() != 2:
         raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
-    if input.dim() not in (1, 2):
+    if input.dim() != 1 and input.dim() != 2:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
     if input.dim() == 2 and offsets is not None:
+        kind = "<unknown>"
+        if not is_scripting():
+            kind = str(type(offsets))
         raise ValueError(
             "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. "
-            f"However, found offsets of type {type(offsets)}"
+            f"However, found offsets of type {kind}"
         )
-    if input.dim() == 1 and offsets is None:
-        raise ValueError("offsets has to be a 1D Tensor but got None")
-    if input.dim() == 1 and offsets.dim() != 1:
-        raise ValueError("offsets has to be a 1D Tensor")
+    if input.dim() == 1:
+        if offsets is None:
+            raise ValueError("offsets has to be a 1D Tensor but got None")
+        if offsets.dim() != 1:
+            raise ValueError("offsets has to be a 1D Tensor")

@@ -6,37 +6,36 @@ How the real one differs: see `internals.nn.functional`.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from typing import Any
 
 from internals._generated import functions as F
-
-_MODES = ("bilinear", "nearest", "bicubic")
-_PADDINGS = ("zeros", "border", "reflection")
+from internals._tensor import Tensor
 
 
 def grid_sample(
-    input: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
-) -> Any:
+    input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros",
+    align_corners: bool | None = None,
+) -> Tensor:  # fmt: skip
     """(N, C, H, W) at the points (x, y) of (N, H', W', 2), or (N, C, D, H, W) at (x, y, z) of (N, D', H', W', 3).
 
     -1 and 1 are the edges of the image, or with `align_corners` the middles of its outermost elements. `mode` is "bilinear",
     "nearest" or "bicubic" (images only); `padding_mode` "zeros", "border" or "reflection". Raises ValueError for other words.
     """
-    if mode not in _MODES:
+    modes = {"bilinear": 0, "nearest": 1, "bicubic": 2}
+    paddings = {"zeros": 0, "border": 1, "reflection": 2}
+    if mode not in modes:
         raise ValueError(
             f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'"
         )
-    if padding_mode not in _PADDINGS:
+    if padding_mode not in paddings:
         raise ValueError(
             "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: "
             f"'{padding_mode}'"
         )
     corners = _corners(align_corners)
-    return F.grid_sampler(input, grid, _MODES.index(mode), _PADDINGS.index(padding_mode), corners)
+    return F.grid_sampler(input, grid, modes[mode], paddings[padding_mode], corners)
 
 
-def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = None) -> Any:
+def affine_grid(theta: Tensor, size: list[int], align_corners: bool | None = None) -> Tensor:
     """The grid that `grid_sample` needs to map an image of `size` (N, C, H, W) by `theta` (N, 2, 3), a volume by (N, 3, 4).
 
     Raises ValueError for a `theta` that does not fit or is not of floating point and for sizes that are not positive,
@@ -46,13 +45,13 @@ def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = No
     if not theta.is_floating_point():
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
     dims = len(size) - 2
-    if dims not in (2, 3):
+    if dims != 2 and dims != 3:
         raise NotImplementedError(
-            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size " f"{size}."
+            f"affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size {size}."
         )
-    if theta.dim() != 3 or tuple(theta.shape[-2:]) != (dims, dims + 1):
+    if theta.dim() != 3 or theta.size(-2) != dims or theta.size(-1) != dims + 1:
         raise ValueError(
-            f"Expected a batch of {dims}D affine matrices of shape Nx{dims}x{dims + 1} for size {size}. Got {theta.shape}."
+            f"Expected a batch of {dims}D affine matrices of shape Nx{dims}x{dims + 1} for size {size}. Got {theta.size()}."
         )
     if corners and min(size[2:]) == 1:
         warnings.warn(

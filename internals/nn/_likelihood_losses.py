@@ -11,13 +11,15 @@ import math
 from typing import Any
 
 from internals._generated import functions as F
-from internals.nn._reduction import get_enum, resolve
+from internals._tensor import Tensor
+from internals.nn._reduction import get_enum, reduced, resolve
+from internals.scripting import is_scripting
 
 
 def ctc_loss(
-    log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = "mean",
-    zero_infinity: bool = False,
-) -> Any:  # fmt: skip
+    log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor,
+    blank: int = 0, reduction: str = "mean", zero_infinity: bool = False,
+) -> Tensor:  # fmt: skip
     """-log of the probability that log-probabilities (T, N, C) or (T, C) spell `targets`, repetitions and blanks left out.
 
     `targets` are (N, S), or all in a row. A mean is one of losses that were divided by their target's length. Raises
@@ -27,36 +29,52 @@ def ctc_loss(
 
 
 def poisson_nll_loss(
-    input: Any, target: Any, log_input: bool = True, full: bool = False, size_average: bool | None = None, eps: float = 1e-8,
-    reduce: bool | None = None, reduction: str = "mean",
-) -> Any:  # fmt: skip
+    input: Tensor, target: Tensor, log_input: bool = True, full: bool = False,
+    size_average: bool | None = None, eps: float = 1e-8, reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:  # fmt: skip
     """exp(input) - target * input, or input - target * log(input + eps); `full` adds Stirling's approximation of log(target!)."""
     number = get_enum(resolve(reduction, size_average, reduce))
     return F.poisson_nll_loss(input, target, log_input, full, eps, number)
 
 
 def gaussian_nll_loss(
-    input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
-) -> Any:
+    input: Tensor, target: Tensor, var: Tensor, full: bool = False, eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Tensor:  # fmt: skip
     """(log(var) + (input - target)² / var) / 2, `var` counting as at least `eps`; `full` adds the constant log(2π) / 2.
 
     Raises ValueError for a variance that is negative or does not fit.
     """
-    if isinstance(var, float):
-        if var < 0:
-            raise ValueError("var has negative entry/entries")
-        var = F.full_like(input, var)
-    elif bool((var < 0).any()):
+    if not is_scripting():
+        var = _filled(var, input)
+    if bool((var < 0).any()):
         raise ValueError("var has negative entry/entries")
     if var.size() != input.size():
-        if input.size()[:-1] == var.size():
-            var = var.unsqueeze(-1)
-        elif input.dim() != var.dim() or sum(b for a, b in zip(input.shape, var.shape) if a != b) != 1:
-            raise ValueError("var is of incorrect size")
-    if reduction not in ("none", "mean", "sum"):
+        var = _fitted(var, input)
+    if reduction != "none" and reduction != "mean" and reduction != "sum":
         raise ValueError(reduction + " is not valid")
     var = var + (var.detach().clamp_min(eps) - var.detach())  # clamped for the value, not for the derivative
     loss = 0.5 * (var.log() + (input - target).square() / var)
     if full:
         loss = loss + 0.5 * math.log(2 * math.pi)
-    return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
+    return reduced(loss, reduction)
+
+
+def _filled(var: Any, input: Tensor) -> Tensor:
+    """A number in Python may stand for all variances."""
+    return F.full_like(input, var) if isinstance(var, float) else var
+
+
+def _fitted(var: Tensor, input: Tensor) -> Tensor:
+    """`var` with a last dimension of 1, unless it has one dimension of 1 where `input` has another size."""
+    if input.size()[:-1] == var.size():
+        return var.unsqueeze(-1)
+    others = 0
+    if input.dim() == var.dim():
+        for a, b in zip(input.size(), var.size()):
+            if a != b:
+                others += b
+    if others != 1:
+        raise ValueError("var is of incorrect size")
+    return var

@@ -8,40 +8,43 @@ How the real one differs: see `internals.nn.functional`.
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 from internals._generated import functions as F
 from internals._generated import nn_functions as nn
 from internals._generated import ops
 from internals._tensor import Tensor
-from internals.functional import broadcast_shapes, broadcast_tensors
-from internals.nn._reduction import get_enum, resolve
+from internals.functional import broadcast_tensors
+from internals.nn._reduction import get_enum, reduced, resolve
+from internals.scripting import is_scripting
 
 
 def nll_loss(
-    input: Any, target: Any, weight: Any = None, size_average: bool | None = None, ignore_index: int = -100,
-    reduce: bool | None = None, reduction: str = "mean",
-) -> Any:  # fmt: skip
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+    ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
     """The negative log likelihood of the classes `target` (N, ...) under log-probabilities `input` (N, C, ...)."""
     reduction = resolve(reduction, size_average, reduce)
     return nn.nll_loss_nd(input, target, weight, get_enum(reduction), ignore_index)
 
 
 def cross_entropy(
-    input: Any, target: Any, weight: Any = None, size_average: bool | None = None, ignore_index: int = -100,
-    reduce: bool | None = None, reduction: str = "mean", label_smoothing: float = 0.0,
-) -> Any:  # fmt: skip
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+    ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:  # fmt: skip
     """nll_loss of log_softmax(input). `target` holds class indices, or probabilities when it has the shape of `input`."""
     reduction = resolve(reduction, size_average, reduce)
-    if weight is None and input.__class__ is target.__class__ is Tensor and ignore_index == -100 and not label_smoothing:
-        return ops.cross_entropy_loss(input, target, None, get_enum(reduction), -100, 0.0)  # nothing to parse
+    if not is_scripting():
+        both = input.__class__ is target.__class__ is Tensor
+        if both and weight is None and ignore_index == -100 and label_smoothing == 0.0:  # nothing to parse
+            return ops.cross_entropy_loss(input, target, None, get_enum(reduction), -100, 0.0)
     return nn.cross_entropy_loss(input, target, weight, get_enum(reduction), ignore_index, label_smoothing)
 
 
 def kl_div(
-    input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
-    log_target: bool = False,
-) -> Any:  # fmt: skip
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean", log_target: bool = False,
+) -> Tensor:  # fmt: skip
     """The Kullback-Leibler divergence of log-probabilities `input` from `target`; "batchmean" divides by the batch size."""
     if size_average is None and reduce is None and reduction == "mean":
         warnings.warn(
@@ -52,13 +55,15 @@ def kl_div(
         )
     word = resolve(reduction, size_average, reduce)
     loss = F.kl_div(input, target, get_enum("sum" if word == "batchmean" else word), log_target=log_target)
-    return loss / input.shape[0] if reduction == "batchmean" and input.dim() else loss
+    if reduction == "batchmean" and input.dim() != 0:
+        loss = loss / input.size(0)
+    return loss
 
 
 def binary_cross_entropy(
-    input: Any, target: Any, weight: Any = None, size_average: bool | None = None, reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Any:  # fmt: skip
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
     """The cross entropy of probabilities `input` with `target`. Raises ValueError when their sizes differ."""
     number = get_enum(resolve(reduction, size_average, reduce))
     if target.size() != input.size():
@@ -67,14 +72,14 @@ def binary_cross_entropy(
             "Please ensure they have the same size."
         )
     if weight is not None:
-        weight = weight.expand(broadcast_shapes(target.size(), weight.size()))
+        weight = broadcast_tensors(weight, target)[0]
     return nn.binary_cross_entropy(input, target, weight, number)
 
 
 def binary_cross_entropy_with_logits(
-    input: Any, target: Any, weight: Any = None, size_average: bool | None = None, reduce: bool | None = None,
-    reduction: str = "mean", pos_weight: Any = None,
-) -> Any:  # fmt: skip
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean", pos_weight: Tensor | None = None,
+) -> Tensor:  # fmt: skip
     """`binary_cross_entropy` of sigmoid(input). Raises ValueError when the sizes differ."""
     number = get_enum(resolve(reduction, size_average, reduce))
     if target.size() != input.size():
@@ -83,29 +88,33 @@ def binary_cross_entropy_with_logits(
 
 
 def smooth_l1_loss(
-    input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
-    beta: float = 1.0,
-) -> Any:  # fmt: skip
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean", beta: float = 1.0,
+) -> Tensor:  # fmt: skip
     """Squared below `beta`, absolute beyond; with beta 0, `l1_loss`."""
     input, target = _broadcast(input, target)
     number = get_enum(resolve(reduction, size_average, reduce))
-    return nn.l1_loss(input, target, number) if beta == 0 else nn.smooth_l1_loss(input, target, number, beta)
+    if beta == 0.0:
+        return nn.l1_loss(input, target, number)
+    return nn.smooth_l1_loss(input, target, number, beta)
 
 
-def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Any:
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0,
+    weight: Tensor | None = None,
+) -> Tensor:  # fmt: skip
     """Squared below `delta`, linear with the same slope beyond."""
     a, b = _broadcast(input, target)
     if weight is None:
         return nn.huber_loss(a, b, get_enum(reduction), delta)
-    losses = _weighted(nn.huber_loss(a, b, get_enum("none"), delta), weight, input)
     _check_word(reduction)
-    return losses.mean() if reduction == "mean" else losses.sum() if reduction == "sum" else losses
+    return reduced(_weighted(nn.huber_loss(a, b, get_enum("none"), delta), weight, input), reduction)
 
 
 def l1_loss(
-    input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
-    weight: Any = None,
-) -> Any:  # fmt: skip
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean", weight: Tensor | None = None,
+) -> Tensor:  # fmt: skip
     """|input - target|."""
     a, b = _broadcast(input, target)
     reduction = resolve(reduction, size_average, reduce)
@@ -115,9 +124,9 @@ def l1_loss(
 
 
 def mse_loss(
-    input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
-    weight: Any = None,
-) -> Any:  # fmt: skip
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean", weight: Tensor | None = None,
+) -> Tensor:  # fmt: skip
     """(input - target)²."""
     a, b = _broadcast(input, target)
     reduction = resolve(reduction, size_average, reduce)
@@ -126,30 +135,31 @@ def mse_loss(
     return _weighted_mean((a - b).pow(2), weight, input, reduction)
 
 
-def _broadcast(input: Any, target: Any) -> tuple[Any, ...]:
+def _broadcast(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     if target.size() != input.size():
         warnings.warn(
             f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). This will likely lead "
             "to incorrect results due to broadcasting. Please ensure they have the same size.",
             stacklevel=3,
         )
-    return broadcast_tensors(input, target)
+    a, b = broadcast_tensors(input, target)
+    return a, b
 
 
-def _weighted_mean(losses: Any, weight: Any, input: Any, reduction: str) -> Any:
+def _weighted_mean(losses: Tensor, weight: Tensor, input: Tensor, reduction: str) -> Tensor:
     losses = _weighted(losses, weight, input)
     _check_word(reduction)
     if reduction == "mean":
         return losses.sum() / weight.sum()
-    return losses.sum() if reduction == "sum" else losses
+    return reduced(losses, reduction)
 
 
-def _weighted(losses: Any, weight: Any, input: Any) -> Any:
+def _weighted(losses: Tensor, weight: Tensor, input: Tensor) -> Tensor:
     if weight.size() != input.size():
         raise ValueError("Weights and input must have the same size.")
     return losses * weight
 
 
 def _check_word(reduction: str) -> None:
-    if reduction not in ("none", "mean", "sum"):
+    if reduction != "none" and reduction != "mean" and reduction != "sum":
         raise ValueError(f"Invalid reduction mode: {reduction}. Expected one of 'none', 'mean', 'sum'.")

@@ -6,20 +6,20 @@ How the real one differs: see `internals.nn.functional`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from internals._generated import functions as F
 from internals._generated import nn_functions as nn
-from internals.nn._reduction import get_enum, resolve
+from internals._tensor import Tensor
+from internals.nn._reduction import get_enum, reduced, resolve
 
 
 def margin_ranking_loss(
-    input1: Any, input2: Any, target: Any, margin: float = 0, size_average: bool | None = None, reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Any:  # fmt: skip
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0,
+    size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
     """max(0, -target * (input1 - input2) + margin). Raises RuntimeError unless all have the same number of dimensions."""
     number = get_enum(resolve(reduction, size_average, reduce))
-    if not input1.dim() == input2.dim() == target.dim():
+    if input1.dim() != input2.dim() or input1.dim() != target.dim():
         raise RuntimeError(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
             f"input1: {input1.size()}, input2: {input2.size()}, target: {target.size()} "
@@ -28,24 +28,25 @@ def margin_ranking_loss(
 
 
 def hinge_embedding_loss(
-    input: Any, target: Any, margin: float = 1.0, size_average: bool | None = None, reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Any:  # fmt: skip
+    input: Tensor, target: Tensor, margin: float = 1.0, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
     """`input` where `target` is 1, max(0, margin - input) where it is -1."""
     return F.hinge_embedding_loss(input, target, margin, get_enum(resolve(reduction, size_average, reduce)))
 
 
 def soft_margin_loss(
-    input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
-) -> Any:
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:  # fmt: skip
     """log(1 + exp(-target * input))."""
     return nn.soft_margin_loss(input, target, get_enum(resolve(reduction, size_average, reduce)))
 
 
 def cosine_embedding_loss(
-    input1: Any, input2: Any, target: Any, margin: float = 0, size_average: bool | None = None, reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Any:  # fmt: skip
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0,
+    size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
     """1 - cosine similarity where `target` is 1, max(0, similarity - margin) where it is -1. Inputs (N, D) or (D).
 
     Raises RuntimeError for other shapes.
@@ -55,29 +56,33 @@ def cosine_embedding_loss(
 
 
 def triplet_margin_loss(
-    anchor: Any, positive: Any, negative: Any, margin: float = 1.0, p: float = 2, eps: float = 1e-6, swap: bool = False,
-    size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
-) -> Any:  # fmt: skip
+    anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2,
+    eps: float = 1e-6, swap: bool = False, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
     """max(0, |anchor - positive| - |anchor - negative| + margin); `swap` measures from the positive where that is nearer.
 
     Raises ValueError unless margin > 0, RuntimeError when the numbers of dimensions differ.
     """
     number = get_enum(resolve(reduction, size_average, reduce))
-    _check_margin(margin)
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
     return F.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, number)
 
 
 def triplet_margin_with_distance_loss(
-    anchor: Any, positive: Any, negative: Any, *, distance_function: Callable[[Any, Any], Any] | None = None,
-    margin: float = 1.0, swap: bool = False, reduction: str = "mean",
-) -> Any:  # fmt: skip
+    anchor: Tensor, positive: Tensor, negative: Tensor, *,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: float = 1.0,
+    swap: bool = False, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
     """`triplet_margin_loss` with a distance of one's own; without one, `pairwise_distance`.
 
     Raises ValueError unless margin > 0 and for an unknown reduction, RuntimeError when the numbers of dimensions differ.
     """
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
-    _check_margin(margin)
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
     dims = anchor.dim(), positive.dim(), negative.dim()
     if len(set(dims)) > 1:
         raise RuntimeError(
@@ -89,19 +94,19 @@ def triplet_margin_with_distance_loss(
     if swap:
         far = F.minimum(far, distance(positive, negative))
     loss = F.clamp_min(margin + near - far, 0)
-    return loss.sum() if reduction == "sum" else loss.mean() if reduction == "mean" else loss
+    return reduced(loss, reduction)
 
 
 def multi_margin_loss(
-    input: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None, size_average: bool | None = None,
-    reduce: bool | None = None, reduction: str = "mean",
-) -> Any:  # fmt: skip
+    input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
+    size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
     """max(0, margin - input[target] + input[other])ᵖ / C, summed over the other classes. Inputs (N, C) or (C).
 
     Raises ValueError for another `p` than 1 and 2, and for a `weight` that is not (C).
     """
     number = get_enum(resolve(reduction, size_average, reduce))
-    if p not in (1, 2):
+    if p != 1 and p != 2:
         raise ValueError("only p == 1 and p == 2 supported")
     if weight is not None and weight.dim() != 1:
         raise ValueError("weight must be one-dimensional")
@@ -109,16 +114,17 @@ def multi_margin_loss(
 
 
 def multilabel_margin_loss(
-    input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
-) -> Any:
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:  # fmt: skip
     """max(0, 1 - input[label] + input[other]) / C, summed over labels and others; a row's labels end at its first -1."""
     return nn.multilabel_margin_loss(input, target, get_enum(resolve(reduction, size_average, reduce)))
 
 
 def multilabel_soft_margin_loss(
-    input: Any, target: Any, weight: Any = None, size_average: bool | None = None, reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Any:  # fmt: skip
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
     """The mean over the classes (..., C) of the binary cross entropies with logits; `target` holds 0 and 1.
 
     Raises ValueError for an unknown reduction.
@@ -128,11 +134,6 @@ def multilabel_soft_margin_loss(
     if weight is not None:
         loss = loss * weight
     loss = loss.sum(-1) / input.size(input.dim() - 1)
-    if word not in ("none", "mean", "sum"):
+    if word != "none" and word != "mean" and word != "sum":
         raise ValueError(word + " is not valid")
-    return loss.mean() if word == "mean" else loss.sum() if word == "sum" else loss
-
-
-def _check_margin(margin: float) -> None:
-    if margin <= 0:
-        raise ValueError(f"margin must be greater than 0, got {margin}")
+    return reduced(loss, word)

@@ -21,10 +21,10 @@ from typing import Any
 import internals
 from internals._generated import fft_functions, functions, linalg_functions, nn_functions, special_functions
 from internals.core.device import device
-from internals.jit.frontend.modifiers import is_scripting
-from internals.jit.frontend.script_time import unwrap_optional
 from internals.jit.operators import find_operators
 from internals.jit.runtime.future import wait
+from internals.nn.modules.utils import _pair, _single, _triple
+from internals.scripting import is_scripting, unwrap_optional
 
 MATH = (
     "ceil", "copysign", "erf", "erfc", "exp", "expm1", "fabs", "floor", "gamma", "lgamma", "log", "log10", "log1p", "pow", "sqrt",
@@ -55,6 +55,7 @@ def _table() -> dict[Any, str]:
     table |= {cmath.phase: "aten::angle", cmath.rect: "aten::polar", math.remainder: "aten::mathremainder"}
     table |= {OrderedDict: "aten::dict", dict: "aten::dict", warnings.warn: "aten::warn"}
     table |= {is_scripting: "aten::is_scripting", device: "aten::device", wait: "aten::wait"}
+    table |= {_single: "aten::_single", _pair: "aten::_pair", _triple: "aten::_triple"}
     table |= {internals.Size: "aten::Size", unwrap_optional: "aten::_unwrap_optional"}
     for module, prefix in MODULES:
         for name, value in vars(module).items():

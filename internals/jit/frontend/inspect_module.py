@@ -28,6 +28,7 @@ from internals.jit.script_module import ScriptModule, cast
 from internals.nn.containers import ModuleDict, ModuleList, Sequential
 from internals.nn.module import Module
 from internals.nn.parameter_containers import ParameterDict, ParameterList
+from internals.scripting import Attribute
 
 from . import modifiers
 from .annotations import type_of_annotation
@@ -35,7 +36,6 @@ from .builtin_table import find_builtin
 from .concrete_type import ConcreteType, type_store
 from .infer_type import CannotInfer, infer_type, to_ir_value
 from .resolution import Resolver, closure_of, mapping_resolver
-from .script_time import Attribute
 
 # Of the instance, what belongs to `nn.Module` itself.
 IGNORED = {

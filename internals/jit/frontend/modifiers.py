@@ -62,11 +62,6 @@ def unused(fn: F) -> F:
     return _marked(fn, FunctionModifiers.UNUSED)
 
 
-def is_scripting() -> bool:
-    """False in Python, True in compiled code: `if not torch.jit.is_scripting():` hides what TorchScript does not have."""
-    return False
-
-
 def modifier(fn: Any) -> str:
     """The mark of a function or method."""
     fn = getattr(fn, "__func__", fn)

@@ -23,13 +23,13 @@ from internals.jit.ir.enums import enum_code
 from internals.jit.runtime.future import fork
 from internals.jit.script_module import ScriptModule
 from internals.library import OpNamespace, OpPacket, Ops
+from internals.scripting import BooleanDispatch, annotate, isinstance_
 
 from . import modifiers, recursion
 from .builtin_table import find_builtin
 from .error_report import error
 from .functional_scripts import boolean_dispatch, scripted
 from .schema_matching import NamedValue, find_keyword, match_schema
-from .script_time import annotate, isinstance_
 from .sugared_values import BuiltinFunction, ExceptionValue, SimpleValue, SpecialForm, SugaredValue
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def to_sugared_value(obj: Any, c: Compiler, where: SourceRange, is_constant: boo
         raise error(where, f"Python builtin {obj} is currently not supported in Torchscript")
     dispatch = boolean_dispatch(obj)
     if dispatch is not None:
-        return BooleanDispatch(dispatch)
+        return BooleanDispatchValue(dispatch)
     if isinstance(obj, type) and issubclass(obj, tuple) and hasattr(obj, "_fields"):
         return NamedTupleConstructor(recursion.named_tuple_type(obj, where))
     if isinstance(obj, type):
@@ -150,17 +150,17 @@ class FunctionValue(SugaredValue):
         return SimpleValue(node.output().setType(self.function.schema.returns[0].type))
 
 
-class BooleanDispatch(SugaredValue):
+class BooleanDispatchValue(SugaredValue):
     """One name for two functions, chosen by an argument that must be constant: `max_pool2d(..., return_indices=True)`."""
 
-    def __init__(self, dispatch: dict[str, Any]) -> None:
+    def __init__(self, dispatch: BooleanDispatch) -> None:
         self.dispatch = dispatch
 
     def kind(self) -> str:
         return "boolean dispatch"
 
     def call(self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int) -> SugaredValue:
-        index, name = self.dispatch["index"], self.dispatch["arg_name"]
+        index, name = self.dispatch.place, self.dispatch.arg_name
         if index < len(args):
             flag, problem = args[index].get(c), f"Argument for boolean dispatch at position {index} was not constant"
         elif (i := find_keyword(name, kwargs, is_aten=False)) is not None:
@@ -170,10 +170,10 @@ class BooleanDispatch(SugaredValue):
             flag = None
         if flag is not None and not is_constant(flag):
             raise error(where, problem)
-        chosen = self.dispatch["default"] if flag is None else constant_of(flag)
-        function = self.dispatch["if_true" if chosen else "if_false"]
-        if isinstance(function, dict):  # by a second flag
-            return BooleanDispatch(function).call(where, c, args, kwargs, n_binders)
+        chosen = self.dispatch.default if flag is None else constant_of(flag)
+        function = self.dispatch.if_true if chosen else self.dispatch.if_false
+        if isinstance(function, BooleanDispatch):  # by a second flag
+            return BooleanDispatchValue(function).call(where, c, args, kwargs, n_binders)
         return to_sugared_value(function, c, where).call(where, c, args, kwargs, n_binders)
 
 

@@ -197,8 +197,13 @@ def _members(expr: tree.Expr) -> list[tree.Expr]:
 
 
 def _broadcasting_list(expr: tree.Expr, resolver: Resolver) -> tuple[Type, int] | None:
+    inner = None
     if isinstance(expr, tree.Subscript) and type_name(expr.value) == "Optional" and len(expr.subscript_exprs) == 1:
-        inside = _broadcasting_list(expr.subscript_exprs[0], resolver)
+        inner = expr.subscript_exprs[0]
+    elif isinstance(expr, tree.BinOp) and expr.kind == "|" and isinstance(expr.rhs, tree.NoneLiteral):
+        inner = expr.lhs
+    if inner is not None:
+        inside = _broadcasting_list(inner, resolver)
         return inside and (optional(inside[0]), inside[1])
     name = type_name(expr.value) if isinstance(expr, tree.Subscript) else None
     if not isinstance(expr, tree.Subscript) or name is None or not name.startswith("BroadcastingList"):

@@ -203,7 +203,14 @@ class GaussianNLLLoss(_Loss):
         self.eps = eps
 
     def forward(self, input: Tensor, target: Tensor, var: Tensor | float) -> Tensor:
-        return F.gaussian_nll_loss(input, target, var, full=self.full, eps=self.eps, reduction=self.reduction)
+        return F.gaussian_nll_loss(
+            input,
+            target,
+            var,  # type: ignore[arg-type]  # a number is for Python only
+            full=self.full,
+            eps=self.eps,
+            reduction=self.reduction,
+        )
 
 
 class _MarginLoss(_Loss):

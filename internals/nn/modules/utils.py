@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 
-def _ntuple(n: int) -> Callable[[Any], tuple[Any, ...]]:
+def _ntuple(n: int) -> Callable[[Any], Any]:
     """What makes a tuple of its argument: of `n` times a single number, of another sequence as it is."""
 
     def parse(x: Any) -> tuple[Any, ...]:

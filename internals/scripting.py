@@ -1,15 +1,23 @@
-"""Names that mean one thing to Python and another to the compiler (`torch/jit/__init__.py`, `torch/jit/_script.py`).
+"""Names that mean one thing to Python and another to the compiler (`torch/_jit_internal.py`, `torch/jit/_script.py`).
 
 Run by Python, `annotate(T, value)` is `value`; compiled, it also says what type the value has, which is how an empty list gets
-one. `isinstance(x, List[int])` asks in Python for the types of the elements, as the compiler knows them.
+one. `isinstance(x, List[int])` asks in Python for the types of the elements, as the compiler knows them. They are here, and not
+with the compiler, because `nn.functional` uses them and is imported without it.
 
 How the real one differs: its `isinstance` warns about empty containers; `Attribute` is needed for `ScriptModule` subclasses only.
 """
 
 from __future__ import annotations
 
+import functools
 import typing
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+T = TypeVar("T")
+BroadcastingList1: TypeAlias = T | Sequence[T]  # one T may stand for one, two, three of them
+BroadcastingList2: TypeAlias = T | Sequence[T]
+BroadcastingList3: TypeAlias = T | Sequence[T]
 
 
 class Attribute(NamedTuple):
@@ -17,6 +25,11 @@ class Attribute(NamedTuple):
 
     value: Any
     type: Any
+
+
+def is_scripting() -> bool:
+    """False in Python, True in compiled code: `if not torch.jit.is_scripting():` hides what TorchScript does not have."""
+    return False
 
 
 def annotate(the_type: Any, the_value: Any) -> Any:
@@ -45,3 +58,30 @@ def isinstance_(obj: Any, target_type: Any) -> bool:
     if origin is tuple:
         return isinstance(obj, tuple) and len(obj) == len(args) and all(map(isinstance_, obj, args))
     return any(isinstance_(obj, a) for a in args)  # Optional and Union
+
+
+class BooleanDispatch(NamedTuple):
+    """Two functions behind one name, of which a flag chooses that must be constant in a script."""
+
+    arg_name: str
+    place: int
+    default: bool
+    if_true: Any  # a function, or a choice by another flag
+    if_false: Any
+
+
+dispatches: dict[Any, BooleanDispatch] = {}
+
+
+def boolean_dispatch(name: str, choice: BooleanDispatch) -> Callable[..., Any]:
+    """A function of that name which calls one or the other: their results are of different types."""
+
+    @functools.wraps(choice.if_true)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        given = args[choice.place] if choice.place < len(args) else kwargs.get(choice.arg_name, choice.default)
+        return choice.if_true(*args, **kwargs) if given else choice.if_false(*args, **kwargs)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = choice.if_false.__doc__
+    dispatches[function] = choice
+    return function
