@@ -6,6 +6,7 @@
 #pragma once
 
 #include "pointwise.h"
+#include "views.h"
 
 namespace torchscript {
 
@@ -44,6 +45,27 @@ inline Tensor gelu(const Tensor& x, const std::string& approximate) {
   });
 }
 
+inline Tensor prelu(const Tensor& x, Tensor weight) {  // a weight for each channel, dimension 1, or one for all
+  if (weight.numel() != 1 && x.dim() > 1) {
+    check(weight.numel() == x.size(1), "Mismatch of parameter numbers and input channel size.");
+    Sizes sizes(static_cast<std::size_t>(x.dim()), 1);
+    sizes[1] = weight.numel();
+    weight = reshape(weight, sizes);
+  }
+  return pointwise(x, weight, Rule::floating, [](auto v, auto slope) { return v > 0 ? v : decltype(v)(v * slope); });
+}
+
+inline Tensor glu(const Tensor& x, std::int64_t dim) {
+  check(x.dim() > 0, "glu does not support 0-dimensional tensors");
+  const std::int64_t d = dim < 0 ? dim + x.dim() : dim;
+  check(d >= 0 && d < x.dim(), "Dimension out of range: glu along " + std::to_string(dim));
+  const std::int64_t half = x.size(d) / 2;
+  check(x.size(d) % 2 == 0, "Halving dimension must be even, but dimension " + std::to_string(dim) + " is size " +
+                                std::to_string(x.size(d)));
+  return pointwise(narrow(x, d, 0, half), narrow(x, d, half, half), Rule::floating,
+                   [](auto v, auto gate) { return decltype(v)(v * sigmoid(gate)); });
+}
+
 inline std::vector<Definition> floating_activations() {
   std::vector<Definition> t;
   unary(t, "silu", Rule::floating, [](auto x) { return x / (1 + std::exp(-x)); });
@@ -71,6 +93,23 @@ inline std::vector<Definition> floating_activations() {
   });
   both(t, "gelu", "(Tensor self, *, str approximate=\"none\")",
        [](Arguments& a) -> Value { return gelu(a[0].toTensor(), a[1].toString()); });
+  t.push_back({"hardshrink(Tensor self, Scalar lambd=0.5)", [](Arguments& a) -> Value {
+                 return pointwise(a[0].toTensor(), Rule::floating, [l = a[1].toDouble()](auto x) {
+                   return x >= -l && x <= l ? decltype(x)(0) : x;
+                 });
+               }});
+  t.push_back({"softshrink(Tensor self, Scalar lambd=0.5)", [](Arguments& a) -> Value {
+                 const double limit = a[1].toDouble();
+                 check(limit >= 0, "lambda must be greater or equal to 0, but found to be " + std::to_string(limit) + ".");
+                 return pointwise(a[0].toTensor(), Rule::floating, [l = limit](auto x) {
+                   using T = decltype(x);
+                   return x > l ? T(x - T(l)) : x < -l ? T(x + T(l)) : T(x * 0);
+                 });
+               }});
+  t.push_back({"prelu(Tensor self, Tensor weight)",
+               [](Arguments& a) -> Value { return prelu(a[0].toTensor(), a[1].toTensor()); }});
+  t.push_back({"glu(Tensor self, int dim=-1)",
+               [](Arguments& a) -> Value { return glu(a[0].toTensor(), a[1].toInt()); }});
   t.push_back({"softplus(Tensor self, Scalar beta=1, Scalar threshold=20)", [](Arguments& a) -> Value {
                  return pointwise(a[0].toTensor(), Rule::floating,
                                   [beta = a[1].toDouble(), limit = a[2].toDouble()](auto x) {
