@@ -103,6 +103,21 @@ def test_the_same_are_drawn_again_with_the_same_seed() -> None:
     assert drawn[0] == drawn[1] != drawn[2] and len(set(drawn[0])) == 20
 
 
+def test_a_change_elsewhere_does_not_draw_others(tmp_path: Path) -> None:
+    def each_kind_in_turn() -> list[str]:
+        drawn = sorted(draw(tmp_path, "viz", 1, 10**6), key=lambda fault: fault.kind)
+        return [fault.identity for fault in drawn]
+
+    (tmp_path / "viz").mkdir()
+    lines = [f"def f{i}(a, b):\n    return a - b < {i}\n" for i in range(20)]
+    (tmp_path / "viz" / "toy.py").write_text("".join(lines))
+    before = each_kind_in_turn()
+    (tmp_path / "viz" / "another.py").write_text("x = 1 + 2\n")
+    (tmp_path / "viz" / "toy.py").write_text("def g(a, b):\n    return b + 7\n" + "".join(lines))
+    after = each_kind_in_turn()
+    assert len(after) > len(before) and [each for each in after if each in before] == before
+
+
 def test_what_is_named_equivalent_is_in_the_source_and_has_a_reason() -> None:
     named = named_equivalent(ROOT)
     sources = {name.partition(" ")[0] for name in named}

@@ -8,11 +8,14 @@ when something else changes.
 from __future__ import annotations
 
 import ast
-import random
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
+from itertools import zip_longest
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -36,17 +39,8 @@ LAYERS: dict[str, tuple[str, ...]] = {  # the first that fits
     "exercises": ("exercises",),
 }  # fmt: skip
 
-
-OPERATIONS = (
-    ast.BinOp,
-    ast.UnaryOp,
-    ast.Compare,
-    ast.BoolOp,
-    ast.Attribute,
-    ast.Subscript,
-    ast.Starred,
-    ast.Await,
-)
+OPERATIONS = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.Attribute, ast.Subscript,
+              ast.Starred, ast.Await)  # fmt: skip
 ATOMS = (ast.Constant, ast.Name, ast.Call, ast.Attribute)
 Where = tuple[str, int]  # the function, and the number of the block
 
@@ -61,15 +55,12 @@ class Fault:
     after: str
     span: tuple[int, int]  # bytes
     edit: str  # what stands there instead
-    block: (
-        int  # the number of the block that has to run; the file's for what runs when it is imported
-    )
+    block: int  # the number of the one that has to run; the file's for what runs on importing it
 
     @cached_property
     def identity(self) -> str:
-        return (
-            f"{self.file} {self.function or '(module)'}: {self.kind}: {self.before} => {self.after}"
-        )
+        where = f"{self.file} {self.function or '(module)'}"
+        return f"{where}: {self.kind}: {self.before} => {self.after}"
 
     def planted(self, source: bytes) -> str:
         begin, end = self.span
@@ -77,41 +68,28 @@ class Fault:
 
 
 def layer_of(file: str) -> str | None:
-    return next(
-        (
-            name
-            for name, places in LAYERS.items()
-            if f"{file}/".startswith(tuple(f"{p}/" for p in places))
-        ),
-        None,
-    )
+    for name, places in LAYERS.items():
+        if f"{file}/".startswith(tuple(f"{place}/" for place in places)):
+            return name
+    return None
 
 
 def draw(root: Path, layer: str, seed: int, count: int) -> list[Fault]:
-    """`count` faults of a layer; every kind has its turn, and within a kind each place the same chance."""
-    names = sorted(
-        p.relative_to(root).as_posix()
-        for place in LAYERS[layer]
-        for p in _python_files(root / place)
-    )
-    by_kind: dict[str, list[Fault]] = {kind: [] for kind in KINDS}
-    for name in names:
-        if layer_of(name) == layer:
-            for fault in faults((root / name).read_text(), name):
-                by_kind[fault.kind].append(fault)
-    for kind, found in by_kind.items():
-        random.Random(f"{seed} {layer} {kind}").shuffle(found)
-    drawn: list[Fault] = []
-    seen: set[tuple[str, tuple[int, int], str]] = set()
-    while len(drawn) < count and any(by_kind.values()):
-        for found in by_kind.values():
-            while found:
-                fault = found.pop()
-                if (key := (fault.file, fault.span, fault.edit)) not in seen:
-                    seen.add(key)
-                    drawn.append(fault)
-                    break
-    return drawn[:count]
+    """`count` faults of a layer; every kind has its turn, and within a kind each place the same chance.
+
+    The order hangs on what each fault says of itself: a change elsewhere does not draw others."""
+    by_kind: dict[str, list[tuple[bytes, Fault]]] = {kind: [] for kind in KINDS}
+    alike: Counter[str] = Counter()
+    for path in sorted(p for place in LAYERS[layer] for p in _python_files(root / place)):
+        name = path.relative_to(root).as_posix()
+        for fault in faults(path.read_text(), name) if layer_of(name) == layer else ():
+            alike[fault.identity] += 1
+            which = f"{seed} {fault.identity} {alike[fault.identity]}"
+            by_kind[fault.kind].append((sha256(which.encode()).digest(), fault))
+    in_order = (sorted(found, key=itemgetter(0)) for found in by_kind.values())
+    turns = (each[1] for turn in zip_longest(*in_order) for each in turn if each)
+    edits = {(fault.file, fault.span, fault.edit): fault for fault in turns}  # kinds may overlap
+    return list(edits.values())[:count]
 
 
 def blocks_of(fault: Fault, root: Path) -> tuple[set[int], set[int]]:
@@ -218,18 +196,8 @@ class _File:
         first, last = self.starts[node.lineno - 1], self.starts[node.end_lineno]
         before = self.source[first:last].decode()
         after = self.source[first:begin].decode() + edit + self.source[end:last].decode()
-        function, block = where
-        return Fault(
-            kind,
-            self.name,
-            function,
-            node.lineno,
-            _one_line(before),
-            _one_line(after),
-            (begin, end),
-            edit,
-            block,
-        )
+        lines, (function, block) = (_one_line(before), _one_line(after)), where
+        return Fault(kind, self.name, function, node.lineno, *lines, (begin, end), edit, block)
 
 
 def _one_line(text: str) -> str:
