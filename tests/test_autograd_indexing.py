@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import internals
+from tests.answers import answer
 from tests.gradients_beside import check_gradients, expression
 from tests.side_by_side import cases
 from tests.support import examples, to_numpy
@@ -156,6 +158,23 @@ def test_what_is_read_twice_gets_both_gradients() -> None:
     x = internals.tensor([1.0, 2.0, 3.0], requires_grad=True)
     x[[0, 2, 0]].sum().backward()
     assert to_numpy(x.grad).tolist() == [2, 0, 1]
+
+
+MOVED = [
+    "x.masked_select(x.bool())", "x[x.bool()]", "x[[2, 0, 1, 3]]", "x.flip(0)", "x.roll(1)", "x.view(2, 2).t()", "x[1:]",
+    "x[::2]", "x.split(2)[1]", "x.repeat_interleave(1)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", MOVED)
+def test_a_gradient_that_is_only_moved_keeps_the_signs_of_its_zeros(call: str) -> None:
+    def signs(torch: Any) -> list[float]:
+        x = torch.ones(4, requires_grad=True)
+        y = eval(call, {"x": x})
+        y.backward(torch.full(y.shape, -0.0))
+        return [math.copysign(1, number) for number in x.grad.tolist()]
+
+    assert signs(internals) == answer(signs)
 
 
 def test_what_is_written_over_has_no_gradient() -> None:

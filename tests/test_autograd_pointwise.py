@@ -298,6 +298,16 @@ def test_clamp_passes_the_gradient_on_at_its_bounds() -> None:
     assert to_numpy(x.grad).tolist() == [0, 1, 1, 1, 0]
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["i1", "i1e"])
+def test_bessel_functions_have_the_slope_one_half_as_far_as_rounding_goes(name: str, dtype: str) -> None:
+    eps = internals.finfo(getattr(internals, dtype)).eps
+    x = internals.tensor([0.0, -0.0, eps, -eps, eps / 2, 4 * eps, -4 * eps], dtype=getattr(internals, dtype), requires_grad=True)
+    getattr(internals.special, name)(x).sum().backward()
+    assert to_numpy(x.grad)[:5].tolist() == [0.5] * 5
+    np.testing.assert_allclose(to_numpy(x.grad)[5:], 0.5, rtol=16 * eps)
+
+
 def test_powers_at_zero() -> None:
     x = internals.zeros(3, requires_grad=True)
     exponent = internals.tensor([0.0, 1.0, 2.0], requires_grad=True)

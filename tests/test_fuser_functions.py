@@ -121,6 +121,41 @@ def test_functions_of_two_tensors(name: str, dtype: str) -> None:
         assert_same(fused, unfused, 0 if name not in ("atan2", "pow") else 6)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_slope_of_gelu_with_tanh(dtype: str) -> None:
+    none, tanh = (
+        f"graph(%g : Tensor, %x : Tensor):\n{constant('a', how)}\n  %z : Tensor = aten::gelu_backward(%g, %x, %a)\n  return (%z)"
+        for how in ("none", "tanh")
+    )
+    x = numbers(dtype).nan_to_num(0.0, 0.0, 0.0).clamp(-30, 30)
+    (fused,), (unfused,), _ = both(tanh, x.flip(0), x)
+    close(fused, unfused)
+    (other,), _, _ = both(none, x.flip(0), x)
+    assert not torch.equal(fused, other)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("weight", [0.0, 0.25, 0.5, 0.75, 1.0, -0.5, -1.5, 2.0])
+def test_lerp_to_the_last_bit(weight: float, dtype: str) -> None:
+    text = "graph(%x : Tensor, %y : Tensor, %w : Tensor):\n  %z : Tensor = aten::lerp(%x, %y, %w)\n  return (%z)"
+    x = numbers(dtype)
+    (fused,), (unfused,), _ = both(text, x, x.flip(0), torch.full_like(x, weight))
+    assert_same(fused, unfused)
+
+
+@pytest.mark.parametrize("number", ["inf", "-inf", "nan"])
+@pytest.mark.parametrize("call", ["add(%x, %c, %one)", "masked_fill(%m, %x, %c)", "clamp_max(%x, %c)", "where(%m, %x, %c)"])
+def test_constants_that_are_no_numbers(call: str, number: str) -> None:
+    call = call.replace("(%m, %x, %c)", "(%x, %m, %c)") if "masked" in call else call
+    text = (
+        f"graph(%x : Tensor, %m : Tensor):\n  %c : float = prim::Constant[value={number}]()\n{constant('one', 1)}\n"
+        f"  %y : Tensor = aten::{call}\n  return (%y)"
+    )
+    x = numbers("float32")
+    (fused,), (unfused,), _ = both(text, x, x > 0)
+    assert_same(fused, unfused)
+
+
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "int64"])
 @pytest.mark.parametrize(
     "name", ["bitwise_and", "bitwise_or", "__xor__", "logical_and", "logical_or", "eq", "maximum", "mul"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from contextlib import nullcontext
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -13,8 +14,11 @@ from hypothesis import strategies as st
 import internals as torch
 import internals.nn.functional as F
 from internals.autograd import gradcheck
+from internals.core.geometry import contiguous_strides
 from internals.jit.fuser import fuser, kernels_of
 from internals.jit.fuser.compiled_group import CompiledGroup
+from internals.jit.fuser.steps import NotFusable, Rows
+from internals.jit.fuser.walk import walk_over_rows
 from tests.fuser_support import both, close, group
 
 
@@ -50,6 +54,26 @@ def layer_norm(shape: list[int], weights: str = "%w, %b") -> str:
     body = f"  %shape : int[] = prim::Constant[value={shape}]()\n{LAYER_NORM.replace('%w, %b', weights)}"
     given = "".join(f", {v} : Tensor" for v in weights.split(", ") if v != "%none")
     return of_rows(body, inputs=f"%x : Tensor, %y : Tensor{given}")
+
+
+class Array(NamedTuple):
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+SIZES = st.lists(st.sampled_from([1, 2, 3]), max_size=3).map(tuple)
+
+
+@given(shape=SIZES.filter(lambda sizes: len(sizes) > 1), read=SIZES)
+def test_rows_are_walked_over_with_whatever_is_broadcast_to_them_and_nothing_else(shape: Any, read: Any) -> None:
+    array = Array(read, contiguous_strides(read))
+    try:
+        fits = np.broadcast_shapes(shape, read) == shape
+    except ValueError:
+        fits = False
+    with nullcontext() if fits else pytest.raises(NotFusable, match="other sizes than the rows"):
+        walk = walk_over_rows(Rows(shape, 1), [array], [], [torch.float32])
+        assert walk.numel == int(np.prod(shape))
 
 
 @settings(max_examples=40, deadline=None)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import internals
-from internals.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
+from internals.autograd.gradcheck import GradcheckError, _in_full, gradcheck, gradgradcheck
 from tests.answers import answer
 from tests.support import first_line, outcome
 
@@ -213,6 +213,14 @@ def test_grad_outputs_can_be_given() -> None:
 def test_what_does_not_exist_is_said(option: str) -> None:
     with pytest.raises(NotImplementedError, match=option):
         gradcheck(lambda x: x, leaf(internals, 1), **{option: True})
+
+
+@pytest.mark.parametrize(("rtol", "is_close"), [(0.095, True), (0.085, False)])
+def test_a_difference_is_allowed_in_proportion_to_what_is_measured(rtol: float, is_close: bool) -> None:
+    """The derivative is said to be 1 and measured to be 1.1: 0.1 is less than 0.095 * 1.1, and more than 0.095 * 1."""
+    x = leaf(internals, 1)
+    text = _in_full(internals.ones(1, 1).double() * 1.1, x * 1, x, 0.0, rtol)
+    assert ("element-wise differences are small" in text) == is_close
 
 
 def test_errors_inside_the_function_come_through() -> None:

@@ -320,8 +320,9 @@ def test_one_tensor_in_two_constants_is_pooled_two_that_are_returned_are_not() -
     [
         ("a" * 4096, True), ("a" * 4097, False), ([0] * 4096, True), ([0] * 4097, False), (([0] * 4094,), True),
         (([0] * 4096,), False), ({"a": 1}, False), ([{"a": 1}], False), (None, True), (internals.device("cpu"), True),
+        (internals.Generator(), False), ([internals.Generator()], False), (object(), False),
     ],
-    ids=range(10),
+    ids=range(13),
 )  # fmt: skip
 def test_what_may_be_a_constant(value: object, may: bool) -> None:
     assert fits(value) == may

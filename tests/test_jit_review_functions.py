@@ -15,7 +15,7 @@ import internals as torch
 from internals import jit
 from internals.nn import functional as F
 
-# What is given as x, and the calls, one a line.
+# What is given as x, and the calls, one a line; w(...) are weights, of which no two are equal and none is 1.
 CALLS = {
     "torch.randn(2, 3, 8)": """
         adaptive_avg_pool1d(x, 4)
@@ -27,15 +27,17 @@ CALLS = {
         conv_transpose1d(x, torch.ones(3,2,3))
         dropout1d(x, 0.5)
         instance_norm(x)
-        instance_norm(x, torch.zeros(3), torch.ones(3), torch.ones(3), torch.ones(3), True, 0.2, 1e-4)
+        instance_norm(x, torch.zeros(3), torch.ones(3), w(3), -w(3), True, 0.2, 1e-4)
         interpolate(x, size=4, mode='linear', align_corners=False)
         interpolate(x, scale_factor=1.5)
         interpolate(x, size=5, mode='nearest-exact')
         max_pool1d(x, 2)
         max_pool1d_with_indices(x, 2)
+        max_pool1d_with_indices(x, 3, 2, 1)
         adaptive_max_pool1d_with_indices(x, 2)
         local_response_norm(x, 2)
         lp_pool1d(x * x, 2.0, 3)
+        lp_pool1d(x * x, 2.0, 3, 2)
         lp_pool1d(x, float('inf'), 2, 1)
         max_unpool1d(x, torch.arange(8).expand(2, 3, 8) * 2, 2)
         max_unpool1d(x, torch.arange(8).expand(2, 3, 8) * 2, 2, output_size=(17,))
@@ -71,6 +73,7 @@ CALLS = {
         max_pool2d(x, (2, 3), stride=1, padding=1, dilation=1, ceil_mode=True)
         max_pool2d(x, 2, return_indices=True)
         max_pool2d_with_indices(x, 2)
+        max_pool2d_with_indices(x, 3, (2, 1))
         adaptive_max_pool2d_with_indices(x, 2)
         feature_alpha_dropout(x, 0.5, True)
         affine_grid(x[:, 0, :2, :3], [2, 3, 4, 5], False)
@@ -81,6 +84,7 @@ CALLS = {
         grid_sample(x, x[:, :, :4, :2] * 0.7, 'bicubic', 'reflection', True)
         local_response_norm(x, 3, 0.1, 0.5, 2.0)
         lp_pool2d(x.abs(), 3.0, 2)
+        lp_pool2d(x.abs(), 3.0, 2, 1)
         lp_pool2d(x, -float('inf'), (2, 1), ceil_mode=True)
         max_unpool2d(x, torch.arange(64).reshape(8, 8).expand(2, 3, 8, 8), 2)
         max_unpool2d(x, torch.arange(64).reshape(8, 8).expand(2, 3, 8, 8), 3, 2, 1, (2, 3, 16, 15))
@@ -105,6 +109,8 @@ CALLS = {
         interpolate(x, size=[3, 4, 5], mode='trilinear')
         interpolate(x, size=3, mode='nearest-exact')
         max_pool3d(x, 2)
+        max_pool3d(x, 2, 1, return_indices=True)
+        max_pool3d_with_indices(x, 2)
         max_pool3d(x, 2, return_indices=True)
         max_pool3d_with_indices(x, (1, 2, 3), 1)
         adaptive_max_pool3d_with_indices(x, 2)
@@ -112,6 +118,7 @@ CALLS = {
         fractional_max_pool3d(x, 2, 2)
         fractional_max_pool3d_with_indices(x, 2, output_ratio=(0.5, 0.5, 0.4))
         lp_pool3d(x.abs(), 2.0, 2)
+        lp_pool3d(x.abs(), 2.0, 2, 1)
         max_unpool3d(x, torch.arange(120).reshape(4, 5, 6).expand(1, 4, 4, 5, 6), 2)
         max_pool3d(x, 3, stride=1, padding=1)
         pixel_shuffle(x.squeeze(0).transpose(0, 1), 2)
@@ -126,7 +133,7 @@ CALLS = {
         cosine_similarity(x, x + 1)
         cosine_similarity(x, x + 1, dim=0, eps=1e-6)
         cross_entropy(x, torch.tensor([0,1,2,3]))
-        cross_entropy(x, torch.tensor([0,1,2,3]), weight=torch.ones(5), ignore_index=1, reduction='sum', label_smoothing=0.1)
+        cross_entropy(x, torch.tensor([0,1,2,3]), weight=w(5), ignore_index=1, reduction='sum', label_smoothing=0.1)
         cross_entropy(x, x.softmax(1))
         alpha_dropout(x, 0.5, True)
         dropout(x, 0.5, True)
@@ -155,7 +162,7 @@ CALLS = {
         l1_loss(x, x + 1)
         l1_loss(x, x + 1, reduction='none')
         layer_norm(x, [5])
-        layer_norm(x, (5,), torch.ones(5), None, 1e-3)
+        layer_norm(x, (5,), w(5), None, 1e-3)
         leaky_relu(x)
         leaky_relu(x, 0.2, True)
         leaky_relu_(x, 0.2)
@@ -171,11 +178,11 @@ CALLS = {
         mse_loss(x, x + 1, reduction='none')
         mse_loss(x, torch.ones(1))
         multi_margin_loss(x, torch.tensor([0,1,2,3]))
-        multi_margin_loss(x, torch.tensor([0,1,2,3]), 2, 0.5, torch.ones(5), reduction='sum')
+        multi_margin_loss(x, torch.tensor([0,1,2,3]), 2, 0.5, w(5), reduction='sum')
         multilabel_margin_loss(x, torch.tensor([[0,2,-1,1,1]] * 4))
-        multilabel_soft_margin_loss(x, torch.ones(4, 5), torch.ones(5), reduction='none')
+        multilabel_soft_margin_loss(x, torch.ones(4, 5), w(5), reduction='none')
         nll_loss(x, torch.tensor([0,1,2,3]))
-        nll_loss(x, torch.tensor([0,1,2,3]), torch.ones(5), reduction='sum')
+        nll_loss(x, torch.tensor([0,1,2,3]), w(5), reduction='sum')
         normalize(x)
         normalize(x, 1.0, 0)
         pad(x, [1, 2])
@@ -192,7 +199,7 @@ CALLS = {
         relu6(x)
         relu_(x)
         rms_norm(x, [5])
-        rms_norm(x, [5], torch.ones(5), 1e-3)
+        rms_norm(x, [5], w(5), 1e-3)
         selu(x)
         celu_(x, 0.5)
         gumbel_softmax(x)
@@ -228,12 +235,12 @@ CALLS = {
         ctc_loss(x.log_softmax(2), torch.tensor([[0,2],[1,1]]), torch.tensor([7,6]), torch.tensor([2,1]), 3, 'sum', True)
     """,
     "torch.randn(2, 3)": """
-        bilinear(x, x, torch.ones(4, 3, 3), torch.ones(4))
+        bilinear(x, x, w(4, 3, 3), w(4))
     """,
     "torch.rand(4)": """
         binary_cross_entropy(x, torch.ones(4))
-        binary_cross_entropy(x, torch.ones(4), weight=torch.ones(4), reduction='none')
-        binary_cross_entropy_with_logits(x, torch.ones(4), pos_weight=torch.ones(4))
+        binary_cross_entropy(x, torch.ones(4), weight=w(4), reduction='none')
+        binary_cross_entropy_with_logits(x, torch.ones(4), weight=w(4), pos_weight=w(4) + 1)
     """,
     "torch.tensor([0, 1])": """
         embedding(x, torch.ones(3,2))
@@ -246,7 +253,7 @@ CALLS = {
     """,
     "torch.randn(2,4,3)": """
         group_norm(x, 2)
-        group_norm(x, 2, torch.ones(4), torch.ones(4), 1e-4)
+        group_norm(x, 2, w(4), -w(4), 1e-4)
     """,
     "torch.tensor([0, 2])": """
         one_hot(x)
@@ -258,6 +265,7 @@ CASES = [(x, line.strip()) for x, lines in CALLS.items() for line in lines.strip
 
 def scripted(call: str) -> Any:
     """A function of one argument that makes the call, from a source that is found."""
+    call = re.sub(r"\bw\(([\d, ]+)\)", r"(torch.arange(torch.ones(\1).numel()) * 0.37 + 0.2).view(\1)", call)
     source = f"def f(x):\n    return F.{call}\n"
     name = f"<review of {call}>"
     linecache.cache[name] = (len(source), None, source.splitlines(True), name)
@@ -300,6 +308,19 @@ def test_no_function_was_forgotten() -> None:
         "multi_head_attention_forward",  # nn.MultiheadAttention's: in test_jit_layers
         "triplet_margin_with_distance_loss",  # takes a Python function: not for scripts, in PyTorch either
     }
+
+
+@pytest.mark.parametrize("size", range(12, 25))
+def test_the_sizes_that_a_pool_may_have_come_from(size: int) -> None:
+    """4 windows of 3, 5 apart, begin 15 apart and end at 18: a size may differ from that by less than a stride."""
+
+    f, x = scripted(f"max_unpool1d(x, torch.arange(4).view(1, 4), 3, 5, 0, ({size},))"), torch.randn(1, 4)
+    for g in (f, jit.script(f)):
+        if 13 < size < 23:
+            assert g(x).shape == (1, size)
+        else:
+            with pytest.raises((ValueError, jit.Error), match="invalid output_size"):
+                g(x)
 
 
 # What the call in Python refuses, a script refuses when it runs, in the same words.

@@ -113,6 +113,13 @@ def test_same_tensor_twice_is_two_inputs() -> None:
     assert "aten::add(%a, %b" in agree(traced)
 
 
+def test_a_generator_cannot_be_traced() -> None:
+    """In PyTorch it becomes a constant of the graph."""
+    x, generator = internals.ones(2), internals.Generator()
+    with pytest.raises(RuntimeError, match="Found an unsupported argument type in the JIT tracer: Generator"):
+        internals.jit.trace(lambda x: x.bernoulli(generator=generator), x, check_trace=False)
+
+
 def test_keyword_inputs() -> None:
     def traced(lib: Any) -> str:
         inputs = {"y": lib.ones(2), "x": lib.ones(2)}

@@ -25,7 +25,7 @@ from internals.machine_code import (
 )
 from internals.machine_code.compile import key_of, llvm_text
 from internals.machine_code.language import bound
-from internals.machine_code.llvm import CompileError, assembly, entry_from_ir
+from internals.machine_code.llvm import CompileError, assembly, emit, entry_from_ir, load
 from internals.machine_code.parallel import parallel_for
 from internals.machine_code.settings import use_compiled
 
@@ -242,6 +242,10 @@ def test_hand_written_llvm_code(own_cache):
     assert out[0] == -3
     with pytest.raises(CompileError, match="no LLVM module with a function missing"):
         entry_from_ir(text, "missing", "test triple 2", "*f8 f8")
+    code = emit(text, {"triple": "test_triple_3"}, optimize=True)
+    assert load(code, "test_triple_3") == load(code, "test_triple_3") != 0
+    with pytest.raises(CompileError, match="machine code has no function test_triple_4"):
+        load(code, "test_triple_4")
     with pytest.raises(CompileError, match="which this process does not have"):
         entry_from_ir(
             "declare void @no_such_function_anywhere()\n"

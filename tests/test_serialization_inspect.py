@@ -216,6 +216,16 @@ def test_a_state_dict_within_another_object_is_no_call_of_something_strange(tmp_
     assert "      '': {'version': 1}" in lines and "  '': 1" in lines
 
 
+def test_the_dtypes_of_safetensors_are_told_with_their_bits(tmp_path: Path) -> None:
+    kinds = "BOOL U8 I8 I16 U16 I32 U32 I64 U64 F16 BF16 F32 F64".split()
+    entries = {kind: {"dtype": kind, "shape": [0], "data_offsets": [0, 0]} for kind in kinds}
+    header = json.dumps(entries).encode()
+    (tmp_path / "t.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
+    words = {"U": "uint", "I": "int", "F": "float", "BF": "bfloat"}
+    expected = {kind: words[kind.rstrip("0123456789")] + kind.lstrip("UIBF") for kind in kinds[1:]}
+    assert {t.path: t.dtype for t in examine(tmp_path / "t.safetensors").tensors} == {**expected, "BOOL": "bool"}
+
+
 def test_a_section_that_is_asked_for_and_empty_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     internals.save(7, tmp_path / "seven.pt")
     assert main([str(tmp_path / "seven.pt"), "--tensors", "--code"]) == 0

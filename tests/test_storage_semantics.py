@@ -103,6 +103,13 @@ def test_typed_storage_reads_and_writes_elements() -> None:
     assert torch.is_storage(s) and torch.is_storage(s.untyped()) and not torch.is_storage(t)
 
 
+@pytest.mark.parametrize("at", range(-6, 6))
+def test_a_byte_is_written_where_it_is_read(at: int) -> None:
+    s = torch.tensor([1, 2, 3, 4, 5, 6], dtype=torch.uint8).untyped_storage()
+    s[at] = 77
+    assert s[at] == 77 and [byte for i, byte in enumerate(s) if i != at % 6] == [n for n in range(1, 7) if n != at % 6 + 1]
+
+
 CONSTRUCTORS = [
     "T.tensor({})", "T.tensor({}, dtype=T.float32)", "T.tensor({}, dtype=T.complex64)", "T.as_tensor({})", "T.asarray({})",
     "T.asarray({}, dtype=T.float32)", "T.Tensor({})", "T.LongTensor({})", "T.ones(1).new_tensor({})", "T.ones(1).new({})",
