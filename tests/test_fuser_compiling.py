@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -164,6 +165,18 @@ def test_several_threads_at_once(fresh: Path) -> None:
         for t in threads:
             t.join()
     assert not errors and len(machine_kernel._made) == 1
+
+
+@pytest.mark.parametrize(("terminal", "kind"), [(True, "xterm"), (True, "dumb"), (False, "xterm")])
+def test_who_waits_at_a_terminal_sees_what_is_compiled(terminal: bool, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = io.StringIO()
+    told.isatty = lambda: terminal  # type: ignore[method-assign]
+    monkeypatch.setattr(sys, "stderr", told)
+    monkeypatch.setenv("TERM", kind)
+    package.background.submit("f", lambda: None)
+    package.background.wait()
+    visible = terminal and kind != "dumb"
+    assert told.getvalue() == ("\r\x1b[Kinternals.jit: compiling f ...\r\x1b[K" if visible else "")
 
 
 PROGRAM = """

@@ -282,6 +282,19 @@ def test_writing_to_what_a_group_returns() -> None:
         view.mul_(2)
 
 
+def test_a_view_that_a_group_returns_has_the_version_of_what_backward_needs() -> None:
+    x = make((2, 3), *PLAIN)
+    inner = parse_ir("graph(%x : Tensor):\n  %a : Tensor = aten::sigmoid(%x)\n  %b : Tensor = aten::t(%a)\n  return (%b)")
+    group = create_singleton(list(inner.nodes())[-1], GROUP)
+    merge_into(list(inner.nodes())[0], group)
+    pack_gradient(differentiate(subgraph_of(group)), group)
+    y = ExecutionPlan(inner, "f", None).function(x)
+    with internals.no_grad():
+        y.zero_()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
 def test_a_node_that_finds_no_company_stays_as_it_is() -> None:
     graph = parse_ir("graph(%x : Tensor):\n  %1 : Tensor = aten::tanh(%x)\n  return (%1)\n")
     record = run_pass("create_autodiff_subgraphs", graph, verify=True)
