@@ -196,6 +196,14 @@ SECOND_AT_THE_EDGES = cases("""
     x.of([0.0, -2.0]) ** 1
     x.of([0.0, 0.0]).maximum(x.of([0.0, 1.0]))
     x.of([0.0, 1.0]).abs()
+    T.nn.functional.softplus(x.of([2.0, 1.5, 2.5, -2.0]), 2, 4)
+    T.nn.functional.elu(x.of([0.0, -0.0, 1.0, -1.0]), 1.5)
+    T.nn.functional.celu(x.of([0.0, -0.0, 1.0, -1.0]), 1.5)
+    T.nn.functional.selu(x.of([0.0, -0.0, 1.0, -1.0]))
+    T.nn.functional.hardswish(x.of([3.0, -3.0, 0.0, 4.0, -4.0]))
+    T.nn.functional.logsigmoid(x.of([0.0, -0.0, 40.0, -40.0]))
+    T.nn.functional.smooth_l1_loss(x.of([0.5, -0.5, 0.0, 2.0]), T.zeros(4).double(), beta=0.5)
+    T.nn.functional.huber_loss(x.of([0.5, -0.5, 0.0, 2.0]), T.zeros(4).double(), delta=0.5)
 """)
 
 CHANCE = cases("""

@@ -69,6 +69,11 @@ def call(name: str, *args: Any) -> Any:
     return find_operator(name).fn(*args)
 
 
+@pytest.mark.parametrize(("power", "expected"), [(1 + 1j, "0j"), (-1 + 1j, "(inf+nanj)"), (1j, "(nan+nanj)"), (0j, "(nan+nanj)")])
+def test_powers_of_a_complex_zero(power: complex, expected: str) -> None:
+    assert str(call("aten::pow.complex", 0j, power)) == expected
+
+
 def test_ints_wrap_around() -> None:
     largest = 2**63 - 1
     assert call("aten::add.int", largest, 1) == -(2**63)

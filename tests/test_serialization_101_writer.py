@@ -31,6 +31,14 @@ def code_of(m: Any) -> str:
     return saved(m)["code/archive.py"].decode()
 
 
+def test_a_slice_without_an_end_ends_at_the_largest_int_as_in_1_0_1() -> None:
+    class Rest(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x[1:]
+
+    assert f"torch.slice(x, 0, 1, {2**63 - 1}, 1)" in code_of(jit.script(Rest()))
+
+
 def round_trip(m: Any) -> Any:
     out = io.BytesIO()
     save_101(m, out)
