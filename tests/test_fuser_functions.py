@@ -114,7 +114,11 @@ def test_functions_of_two_tensors(name: str, dtype: str) -> None:
     more = constant("m", "none") + "\n" if name == "gelu_backward" else ""
     text = f"graph(%x : Tensor, %y : Tensor):\n{more}  %z : Tensor = aten::{name}(%x, %y{', %m' if more else ''})\n  return (%z)"
     x = numbers(dtype)
-    (fused,), (unfused,), _ = both(text, x, x.flip(0).reshape(-1))
+    y = x.flip(0)
+    if "backward" not in name:  # each special number with each
+        special = torch.tensor(SPECIAL, dtype=x.dtype)
+        x, y = torch.cat([x, special.repeat(len(SPECIAL))]), torch.cat([y, special.repeat_interleave(len(SPECIAL))])
+    (fused,), (unfused,), _ = both(text, x, y)
     if "backward" in name:
         close(fused, unfused)
     else:
