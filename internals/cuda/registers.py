@@ -162,7 +162,10 @@ class DeviceMath:
         return type(x)(math.erfc(x))
 
     def lgamma(self, x: Any) -> Any:
-        return type(x)(math.inf if x <= 0 and x == int(x) else math.lgamma(x))
+        try:
+            return type(x)(math.lgamma(x))
+        except (ValueError, OverflowError):  # at a pole, or too large
+            return type(x)(math.inf)
 
 
 def _unwritten(shape: Any, dtype: Any) -> Any:

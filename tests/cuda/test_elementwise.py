@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import internals as torch
+from internals.aten.native import pointwise_ternary as choice
+from internals.aten.tensor_iterator import TensorIterator
 from internals.cuda import fallback
+from internals.cuda.native import loops
 from tests.cuda.elementwise_calls import BINARY, FLOATS, INTEGERS, TERNARY, UNARY, Call
 from tests.support import examples
 
@@ -206,6 +210,56 @@ def test_nan_and_infinity() -> None:
     for low, high in ((None, 1.0), (-1.0, None), (-1.0, 1.0), (float("nan"), 1.0)):
         same(special.cuda().clamp(low, high), special.clamp(low, high))
     compare(lambda a, b: a.clamp(b, b + 1), a, b)
+
+
+NAN, INF = np.nan, np.inf
+# What functions treat in a way of its own: the special values, their bounds, and the numbers of OWN.
+AWKWARD = (NAN, INF, -INF, 0.0, -0.0, 0.25, 0.5, -0.5, 0.75, 1.0, -1.0, 2.0, -2.0, 2.5, -2.5, 3.0, -3.0,
+           6.0, -6.0, 20.0, 100.0, -100.0, 1e-30)  # fmt: skip
+OWN = (0.5, 2.0, 0.75)  # for the numbers that belong to a loop
+TO_INTEGERS = (-7, -3, -2, -1, 0, 1, 2, 3, 7)
+DIVIDE = ("int_floor_divide", "int_trunc_divide", "int_remainder", "int_fmod")
+
+
+def by_name(table: Any) -> Any:
+    entries = [pytest.param(*entry, id=entry[1].name) for entry in table.items()]
+    return pytest.mark.parametrize("loop, function", entries)
+
+
+ALIKE = {k: function for k, function in loops.ANY.items() if k is not choice.mask_over}  # its mask is of bools
+
+
+@by_name(ALIKE)
+def test_every_function_of_the_device_is_the_loop_of_the_cpu(loop: Any, function: Any) -> None:
+    """For all mixtures of special values and bounds."""
+    values = np.array(AWKWARD)
+    if function.name in ("binary_cross_entropy", "binary_cross_entropy_backward"):
+        values = values[(values >= 0) & (values <= 1)]
+    elif function.name == "pow":
+        values = values[values != 0.5]  # numpy takes it for a square root, if all exponents are the same
+    same_function(loop, values)
+
+
+@by_name({**loops.INTEGERS, **loops.BOOLS})
+def test_and_that_of_integers(loop: Any, function: Any) -> None:
+    values = np.array([0, 1], bool) if function.name == "logical_not" else np.array(TO_INTEGERS)
+    same_function(loop, values, values[values != 0] if function.name in DIVIDE else values)
+
+
+def same_function(loop: Any, *values: Any) -> None:
+    """For all mixtures of values, the last of which are those of all further operands."""
+    base = loops.base(loop)
+    count, names = loops.operands_of(base), loops.numbers_of(base)
+    run = partial(loop, **dict(zip(names, OWN))) if names else loop
+    each = [values[min(i, len(values) - 1)][: 600 // count**3] for i in range(count)]
+    operands = [torch.from_numpy(grid.copy()) for grid in np.meshgrid(*each, indexing="ij")]
+    with np.errstate(all="ignore"):
+        expected = TensorIterator(operands).run(run)
+    found = TensorIterator([t.cuda() for t in operands]).run(run)
+    same(found, expected)
+    if expected.is_floating_point() and base not in (np.fmax, np.fmin):  # they may give either 0
+        a, b = found.cpu().numpy(), expected.numpy()
+        np.testing.assert_array_equal(np.signbit(a)[a == 0], np.signbit(b)[a == 0])
 
 
 def test_half_of_an_integer_is_rounded_to_even() -> None:

@@ -98,7 +98,7 @@ def smooth_l1(x, y, beta):
 @device_function
 def smooth_l1_backward(g, x, y, beta, scale):
     d = x - y
-    return (d / beta if abs(d) < beta else math.copysign(T(1), d)) * (g * scale)
+    return (T(1) if d >= beta else T(-1) if d <= -beta else d / beta) * (g * scale)
 
 
 @device_function
