@@ -6,6 +6,7 @@ import io
 import os
 import zipfile
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -36,7 +37,7 @@ def row_of(picture: Archive, name: str) -> RecordRow:
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ARCHIVES)))
 def test_every_file_is_drawn_well(path: Path) -> None:
     picture = viz.archive(path)
-    assert_good(picture)
+    assert_good(picture, kept=crc32(path.name.encode()) % 4 == 0)  # all would be long to read
     assert sum(size for _, size, _ in picture.runs) == picture.size == path.stat().st_size
     ends = [start + size for start, size, _ in picture.runs]
     assert [start for start, _, _ in picture.runs] == [0, *ends[:-1]]  # in order, without a gap

@@ -53,6 +53,7 @@ def test_values_that_cannot_be_drawn_leave_a_gap() -> None:
     assert len(lines_of(picture, "view")) == 2  # the last point is alone: a dot
     assert any(isinstance(m, Rect) and m.fill == "view" and m.box.w == 5 for m in picture.canvas().marks)
     assert [len(run) for run in runs(picture.series["a"])] == [2, 2, 1]
+    assert [len(run) for run in runs([(0, 1), (nan, 2), (2, 3), (3, -inf), (-inf, 4)])] == [1, 1]
     assert_good(viz.chart({"a": [nan, nan]}))
 
 

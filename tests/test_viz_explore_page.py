@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from random import Random
 
 import pytest
@@ -190,6 +191,17 @@ def test_the_rows_of_a_phase_without_what_is_gone_are_the_graph() -> None:
     shown = [row for row in rows(page, "ir") if row.kind != "removed"]
     assert "\n".join(row.text for row in shown) + "\n" == text
     assert [row.label for row in shown] == [str(n) for n in range(1, len(shown) + 1)]
+
+
+@pytest.mark.parametrize("changed", [(0,), (2,), (99,), (97,), (40, 47), (40, 48), (40, 49), ()])
+def test_of_a_long_graph_only_rows_far_from_what_changed_are_left_out(changed: tuple[int, ...]) -> None:
+    rows = [Row(str(n), kind="added" if n in changed else "") for n in range(100)]
+    near = [n for n in range(100) if any(abs(n - at) <= 3 for at in changed)]
+    kept = folded(rows, 99)
+    assert [row.text for row in kept if row.kind != "note"] == [str(n) for n in near]
+    gaps = [n for row in kept if row.kind == "note" for n in map(int, re.findall(r"\d+", row.text))]
+    assert sum(gaps) == 100 - len(near) and 0 not in gaps
+    assert folded(rows, 100) == rows
 
 
 def test_long_graphs_keep_what_changed() -> None:

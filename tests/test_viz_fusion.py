@@ -38,6 +38,11 @@ def test_text_tells_source_and_bytes(picture):
     )
     assert "out[out_row + j] = " in text and "= aten::sigmoid(%" in text
     assert text == viz.fusion(swish_plus_tanh, torch.ones(64, 100), torch.ones(100)).text()
+    reads = [line.split() for line in text.splitlines() if " reads " in line and " writes " in line]
+    assert [" ".join(words[-6:]) for words in reads] == [
+        "reads 25.6 kB writes 25.6 kB", "reads 51.2 kB writes 25.6 kB",
+        "reads 400 B writes 400 B", "reads 26.0 kB writes 25.6 kB",
+    ]  # fmt: skip
 
 
 def test_scripted_functions_and_modules_are_taken_as_they_are(picture):

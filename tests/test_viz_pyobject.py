@@ -112,7 +112,8 @@ def test_any_object_can_be_drawn(name: str, portable: bool) -> None:
     assert value(picture, "ob_type") == f"&{type(OBJECTS[name]).__name__}"
     ends = [(f.offset, f.nbytes) for f in picture.fields if f.offset is not None]
     assert all(a + n <= b for (a, n), (b, _) in zip(ends, ends[1:]))
-    assert_good(picture)
+    same_everywhere = portable and name != "module" and sys.version_info < (3, 12)
+    assert_good(picture, kept=same_everywhere)
 
 
 def test_what_the_fields_hold() -> None:

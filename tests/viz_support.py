@@ -8,17 +8,20 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 
+from tests.kept_pictures import assert_as_kept
 from viz.canvas import Box, Canvas, Line, Rect
 from viz.scene import Picture
 
 
-def assert_good(picture: Picture) -> None:
-    """Well-formed, without addresses, and drawn without overlapping text."""
+def assert_good(picture: Picture, kept: bool = True) -> None:
+    """Well-formed, without addresses, drawn without overlapping text; what is the same everywhere is as it was kept."""
     ElementTree.fromstring(picture.svg())
     for text in (picture.text(), picture.html()):
         assert not re.search("0x[0-9a-f]{10,}", text) and "object at" not in text
     assert picture.text() == picture.text() and picture.html() == picture.html()
     assert_no_overlap(picture.canvas())
+    if kept:
+        assert_as_kept(picture)
 
 
 def assert_no_overlap(canvas: Canvas) -> None:

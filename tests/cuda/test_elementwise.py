@@ -89,8 +89,13 @@ def test_three_operands(call: Call, dtype: Any) -> None:
 @pytest.mark.parametrize("n", [1, 31, 32, 33, 128, 129, 511, 1024, 1025, 4100])
 def test_every_element_of_any_number_is_computed(dtype: Any, n: int) -> None:
     """With several elements a thread under way, whole blocks and the rest."""
-    compare(lambda a, b: a + b, numbers(dtype, (n,)), numbers(dtype, (n,), 1))
-    compare(lambda a: a.logical_not(), numbers(dtype, (n,)))
+    a, b, mask = numbers(dtype, (n,)), numbers(dtype, (n,), 1), numbers(torch.bool, (n,), 2)
+    compare(torch.logical_not, a)
+    compare(torch.add, a, b)
+    compare(torch.where, mask, a, b)
+    compare(lambda a: a[::2].logical_not(), a)
+    compare(lambda a, b: a[::2] + b[::2], a, b)
+    compare(lambda m, a, b: torch.where(m[::2], a[::2], b[::2]), mask, a, b)
 
 
 LAYOUTS: dict[str, Call] = {

@@ -36,6 +36,22 @@ class Constant(nn.Module):
         return torch.nn.functional.linear(x, self.weight, self.number) + self.bulk.sum()
 
 
+class OneOfSeveral(nn.Module):
+    """What a branch passes on is one of several things that it gives, and tells the sizes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.last = nn.Linear(4, 2)
+
+    def forward(self, x, turned: bool = False):
+        one, two = self.last.weight.sum(), self.last.bias.sum()
+        if turned:
+            first, middle, other = one, x, two
+        else:
+            first, middle, other = two, x.relu(), one
+        return self.last(middle) * first + other
+
+
 class LeNet(nn.Module):
     def __init__(self) -> None:
         super().__init__()

@@ -123,6 +123,7 @@ def test_two_inputs_a_named_tuple_and_an_argument_with_a_default():
 
 def test_calls_of_submodules_and_branches():
     assert described(scripted(nets.Outer())) == "x: FP32 [-1, 9]  ->  plain: FP32 [-1, 2]; doubled: FP32 [-1, 2]"
+    assert described(scripted(nets.OneOfSeveral())).startswith("x: FP32 [-1, 4]")
 
 
 def test_numbers_are_tensors_of_one_element():

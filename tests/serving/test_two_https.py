@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 
 import pytest
 
 pytest.importorskip("h2", reason="the extra `serving` is not installed")
 pytest.importorskip("h11", reason="the extra `serving` is not installed")
+import h2.connection
+import h2.events
 
 from internals.serving.two_https import Ask, Link, Recording, Request, Response, exchange, work
 from internals.serving.two_https.clock import run
 from internals.serving.two_https.frames import PREFACE, FrameReader
 from internals.serving.two_https.http1 import Http1
 from internals.serving.two_https.http2 import Http2
-from internals.serving.two_https.wire import connect, listen
+from internals.serving.two_https.http2_client import Http2Client
+from internals.serving.two_https.recording import Recorder
+from internals.serving.two_https.wire import Wire, connect, listen
 
 ASKS = [Ask("slow", ms=100, size=40_000), Ask("a", ms=10), Ask("b", ms=20), Ask("c", ms=5)]
 
@@ -213,6 +218,55 @@ def test_http2_nonsense_ends_the_connection() -> None:
     assert talk(Http2(work), b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")[3] == 4  # no preface: SETTINGS, and nothing more
     heard = talk(Http2(work), PREFACE + bytes.fromhex("000003 06 00 00000000 010203"))  # a PING has 8 bytes
     assert [f.name for f in FrameReader(from_client=False).feed(heard)][-1] == "GOAWAY"
+
+
+def test_http2_takes_more_than_a_window_of_a_request() -> None:
+    """What was read is promised again, for the stream and for the connection."""
+
+    async def main() -> bytes:
+        async with listen(Http2(echo)) as server:
+            wire = await connect(server.port)
+            line = h2.connection.H2Connection()
+            line.initiate_connection()
+            line.send_headers(1, [(":method", "POST"), (":scheme", "http"), (":authority", "x"), (":path", "/")])
+            left, heard = 200_000, b""
+            while True:
+                while left and (size := min(left, line.local_flow_control_window(1), 16_384)):
+                    left -= size
+                    line.send_data(1, bytes(size), end_stream=not left)
+                wire.write(line.data_to_send())
+                for event in line.receive_data(await wire.read()):
+                    heard += getattr(event, "data", None) or b""
+                    if isinstance(event, h2.events.StreamEnded):
+                        return heard
+
+    async def echo(request: Request) -> Response:
+        return Response(b"%d" % len(request.body))
+
+    assert run(main()) == b"200000"
+
+
+def test_a_server_that_leaves_before_it_answered_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    read, times = Wire.read, itertools.count()
+
+    async def read_a_few_times(wire: Wire) -> bytes:
+        assert next(times) < 10, "reading goes on at the end"
+        return await read(wire)
+
+    async def silent(wire: Wire) -> None:
+        await wire.read()
+
+    async def main() -> None:
+        async with listen(silent) as server:
+            asks = [Ask("first")]
+            client = Http2Client(Recorder(Recording("http/2"), asks, lambda: 0.0))
+            await client.open(server.port)
+            client.send(asks[0])
+            await client.receive(1)
+
+    monkeypatch.setattr(Wire, "read", read_a_few_times)
+    with pytest.raises(ConnectionError, match=r"the server closed before \['first'\] were complete"):
+        run(main())
 
 
 def test_clients_that_vanish_leave_the_server_working() -> None:

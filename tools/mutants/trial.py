@@ -144,7 +144,8 @@ def stages(tests: list[Test], budget: float) -> Iterator[list[Test]]:
 def in_order(tests: list[Test], fault: Fault) -> list[Test]:
     """Those first that are quick, about the same file more than others, and speak of the same thing, to judge by names; one
     case of each test function before the next."""
-    words = words_of(f"{Path(fault.file).stem} {fault.function}")
+    about = fault.function or fault.before.partition("=")[0]
+    words = words_of(f"{Path(fault.file).stem} {about}")
 
     def worth(test: Test) -> float:
         alike = min(len(words & words_of(test.name)), 3)
