@@ -107,6 +107,7 @@ def test_the_vector_loop_is_found():
     assert [label for label, _ in blocks(X86)] == ["main", ".LBB0_2", ".LBB0_3"]
     loop = hot_loop(X86)
     assert [i.role for i in loop] == ["storage", "view", "", "ready"]
+    assert hot_loop(X86 + X86.replace("LBB0_2", "LBB0_4").replace("zmm", "ymm")) == loop  # the first of equals
     assert hot_loop(X86.partition(".LBB0_2")[0]) == []
     assert classified("vmulss %xmm0, %xmm1, %xmm2").role == "warning"
     assert classified("fmul v0.4s, v1.4s, v2.4s").role == "view"

@@ -37,19 +37,19 @@ class Constant(nn.Module):
 
 
 class OneOfSeveral(nn.Module):
-    """What a branch passes on is one of several things that it gives, and tells the sizes."""
+    """What a branch gives besides another tensor tells the sizes."""
 
     def __init__(self) -> None:
         super().__init__()
         self.last = nn.Linear(4, 2)
 
     def forward(self, x, turned: bool = False):
-        one, two = self.last.weight.sum(), self.last.bias.sum()
+        scale, kept = self.last.weight.sum(), x
         if turned:
-            first, middle, other = one, x, two
-        else:
-            first, middle, other = two, x.relu(), one
-        return self.last(middle) * first + other
+            scale = self.last.bias.sum()
+            kept = x.relu()
+        scale = scale.exp()
+        return scale * self.last(kept)
 
 
 class LeNet(nn.Module):

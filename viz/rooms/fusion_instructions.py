@@ -37,7 +37,7 @@ class Loop:
 
 
 def hot_loop(assembly: str) -> list[Instruction]:
-    """The instructions of the loop with the most arithmetic on vectors, else of the longest; none if there is no loop."""
+    """The instructions of the loop with the most arithmetic on vectors, else of the longest, the first of equals; none without."""
     best: tuple[int, int] = (-1, -1)
     found: list[Instruction] = []
     for label, lines in blocks(assembly):
