@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import internals.cuda.kernels
 import internals.cuda.native
 from internals.cuda import ptx_compiler
 from internals.cuda.device_array import DeviceArray
-from internals.cuda.language import cuda, device_function, kernel, template
+from internals.cuda.language import Kernel, cuda, device_function, kernel, template
 from internals.cuda.ptx import Ptx, PtxError, PtxUnavailable, compile_all, ptx, type_name
 from internals.cuda.ptx_text import readable
 from tests.support import full
@@ -83,6 +84,17 @@ def assert_all_compile(items: list[Any]) -> None:
     assert not failed, "\n\n".join(failed)
     for text in texts:
         assert isinstance(text, Ptx) and f".entry {text.name}(" in text and text.number_of("ret") >= 1
+
+
+def test_every_kernel_of_the_package_is_among_them() -> None:
+    modules = [
+        importlib.import_module(f"internals.cuda.kernels.{info.name}")
+        for info in pkgutil.iter_modules(internals.cuda.kernels.__path__)
+    ]
+    kernels = {value for module in modules for value in vars(module).values() if isinstance(value, Kernel)}
+    named = {(item[0].function.__module__, item[0].name) for item in native_instances()}
+    missing = {(k.function.__module__, k.name) for k in kernels} - named
+    assert not missing and len(kernels) > 60
 
 
 @pytest.mark.sampled(1 / 8)

@@ -227,3 +227,17 @@ def _same_order(a: Any, b: Any) -> bool:
     if g.is_contiguous and h.is_contiguous:
         return True
     return g.strides == h.strides and is_non_overlapping_and_dense(g.sizes, g.strides)
+
+
+def instances() -> list[tuple[Any, tuple[Any, ...]]]:
+    """Kernels as they are launched, with the types of their arguments, for `ptx.compile_all`."""
+    two = (int, int)
+    found: list[tuple[Any, tuple[Any, ...]]] = []
+    for to, since in ((dt.float16, dt.float32), (dt.float32, dt.float64), (dt.int64, dt.bool_)):
+        T, arrays = to.np.type, (f"{to.name}[:]", f"{since.name}[:]")
+        found.append((kernels.copy_contiguous.bind(T=T), (*arrays, int)))
+        found.append((kernels.copy_strided.bind(T=T), (*arrays, int, two, two, two)))
+    for kind in (dt.float32, dt.int64):
+        found.append((kernels.fill_contiguous, (f"{kind.name}[:]", kind.np.type, int)))
+        found.append((kernels.fill_strided, (f"{kind.name}[:]", kind.np.type, int, two, two)))
+    return found
