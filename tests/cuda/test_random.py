@@ -322,3 +322,9 @@ def test_the_streams_are_those_of_pytorch() -> None:
             np.testing.assert_allclose(
                 ours, theirs, rtol=0 if name == "rand" else 1e-4, atol=0 if name == "rand" else 1e-5
             )
+
+
+def test_the_ends_of_uniform_numbers() -> None:
+    """The middles of the first and of the last interval."""
+    uniform = distributions.uniform1.function
+    assert [uniform(np.uint32(w)) for w in (0, 1, 2**32 - 1)] == [2.0**-33, np.float32(1.5 * 2.0**-32), 1.0]

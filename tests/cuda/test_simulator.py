@@ -269,6 +269,13 @@ def test_configurations_no_device_takes(driver: SimulatedDriver, grid: Any, bloc
         driver.launch(0, 0, fill, grid, block, ())
 
 
+def test_a_kernel_without_a_name_is_called_as_its_function(driver: SimulatedDriver) -> None:
+    def plain() -> None: ...
+
+    with pytest.raises(CudaError, match="kernel plain, grid"):
+        driver.launch(0, 0, plain, ONE, (0, 1, 1), ())
+
+
 def test_streams_that_are_not_there(driver: SimulatedDriver) -> None:
     with pytest.raises(CudaError, match="CUDA error: invalid resource handle\ncuda:0 has no stream 0x77"):
         driver.synchronize_stream(0, 0x77)

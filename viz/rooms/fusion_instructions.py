@@ -37,7 +37,10 @@ class Loop:
 
 
 def hot_loop(assembly: str) -> list[Instruction]:
-    """The instructions of the loop with the most arithmetic on vectors, else of the longest, the first of equals; none without."""
+    """The instructions of the loop with the most arithmetic on vectors, else of the longest; of equals the first.
+
+    None if there is no loop.
+    """
     best: tuple[int, int] = (-1, -1)
     found: list[Instruction] = []
     for label, lines in blocks(assembly):
