@@ -60,6 +60,8 @@ def described(picture: Picture | str) -> Iterator[str]:
         for mark in canvas.marks:
             alike[_kind(mark)].append(_said(mark))
         yield from (f"{kind}: {len(marks)}, {_checksum(marks)}" for kind, marks in alike.items())
+        if dot := getattr(picture, "dot", "").splitlines():
+            yield f"dot: {len(dot)} lines, {_checksum(dot)}"
 
 
 def _kind(mark: Mark) -> str:

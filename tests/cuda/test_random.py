@@ -18,6 +18,7 @@ from internals.cuda import backend
 from internals.cuda.device_array import flat
 from internals.cuda.fallback import fallbacks, no_fallback
 from internals.cuda.kernels import distributions
+from internals.cuda.kernels import sampling as sampling_kernels
 from internals.cuda.kernels.philox import philox
 from internals.cuda.language import kernel
 from internals.cuda.native.random import _instance, execution_blocks
@@ -328,3 +329,13 @@ def test_the_ends_of_uniform_numbers() -> None:
     """The middles of the first and of the last interval."""
     uniform = distributions.uniform1.function
     assert [uniform(np.uint32(w)) for w in (0, 1, 2**32 - 1)] == [2.0**-33, np.float32(1.5 * 2.0**-32), 1.0]
+
+
+def test_a_number_that_is_0_in_half_precision_gives_the_first_category() -> None:
+    """With this seed the first word is 58, and 58 / 2**32 is nothing in float16. There is nothing before the first weight."""
+    weights = torch.tensor([0.0, 0.0, 1.0], dtype=torch.float16, device="cuda")
+    out = torch.full((1,), -7, dtype=torch.int64, device="cuda")
+    kernel = sampling_kernels.sample.bind(T=np.float16, C=np.float32)
+    seed, first = np.uint64(12121362), np.uint64(0)
+    kernel[1, 1](flat(out), flat(weights.cumsum(0)), flat(weights), 1, 3, 1, seed, first)
+    assert out.tolist() == [0]
