@@ -12,7 +12,7 @@ import viz
 from internals import jit, nn
 from internals.jit.runtime.compile import compile_graph
 from tests.viz_support import assert_good, same_in_two_processes
-from viz.rooms.bytecode import value_text, window
+from viz.rooms.bytecode import VALUE_AT_MOST, value_text, window
 from viz.rooms.step import Machine
 
 
@@ -108,6 +108,8 @@ def test_what_is_not_compiled_is_refused(room: object) -> None:
 
 def test_values_in_a_few_characters() -> None:
     assert value_text(torch.tensor([1.0, 2.0], requires_grad=True)) == "tensor([1., 2.])"
+    longest = "x" * (VALUE_AT_MOST - 2)  # with its quotes as long as may be
+    assert value_text(longest) == repr(longest) and value_text(longest + "x").endswith("x…")
     assert value_text(torch.tensor(3)) == "tensor(3)" and value_text(3) == "3"
     assert value_text(torch.tensor([1.5], dtype=torch.float64)) == "tensor([1.5000])"
     assert value_text(torch.zeros(2, 3)) == "float32 (2, 3)"
