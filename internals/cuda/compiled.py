@@ -1,8 +1,8 @@
-"""A kernel through `numba.cuda`: machine code for a real GPU, or numba's own simulator.
+"""A kernel through `numba.cuda`: PTX for a real GPU, or numba's own simulator.
 
 The source is compiled as it stands. `bound_function` gives it the globals it needs on this executor: numba's `cuda` module,
-device functions that are compiled too, and what the template parameters were bound to. numba compiles once for each combination
-of argument types and keeps the result; how that is launched is told in `gpu_launch.py`.
+device functions that are compiled too, and what the template parameters were bound to. What becomes of the PTX is told in
+`gpu_launch.py`.
 
 How the real one differs: nvcc compiles ahead of time, for each architecture, into the library's fatbin; here NVVM compiles on
 first launch, as PyTorch's own jiterator and NNC do with NVRTC.
@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import math
 import types
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from .language import Choice, DeviceFunction, Intrinsic, Kernel
 
-_functions: dict[DeviceFunction, Any] = {}
+_functions: dict[tuple[DeviceFunction, bool], Any] = {}
 _kernels: dict[DeviceFunction, Any] = {}
 
 
@@ -44,7 +45,31 @@ def compiled(kernel: Kernel) -> Any:
     return found
 
 
-def bound_function(instance: DeviceFunction) -> Any:
+def compile_ptx(
+    kernel: Any, types: tuple[Any, ...], cc: tuple[int, int], fastmath: bool = False, lineinfo: bool = False
+) -> str:
+    """The PTX of `kernel` for numba's `types` and compute capability `cc`; no GPU is asked for anything."""
+    from numba import cuda
+    from numba.cuda import dispatcher
+    from numba.cuda.core.compiler_lock import global_compiler_lock
+
+    with global_compiler_lock:
+        asked = dispatcher.get_current_device
+        try:
+            # For device functions numba asks the current device, even where it has been told what to compile for.
+            dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=cc)
+            how: Any = {
+                "fastmath": fastmath,
+                "lineinfo": lineinfo,
+                "launch_bounds": getattr(kernel, "launch_bounds", None),
+            }
+            text, _ = cuda.compile_ptx(bound_function(kernel, lineinfo), types, cc=cc, **how)
+        finally:
+            dispatcher.get_current_device = asked
+    return str(text)
+
+
+def bound_function(instance: DeviceFunction, lineinfo: bool = False) -> Any:
     """The Python function of `instance` with every name it mentions meaning what numba.cuda can compile."""
     from numba import cuda
 
@@ -54,7 +79,7 @@ def bound_function(instance: DeviceFunction) -> Any:
         if isinstance(value, Choice):
             value = value.elsewhere if _simulated() else value.gpu
         if isinstance(value, DeviceFunction):
-            value = _device_function(value)
+            value = _device_function(value, lineinfo)
         if isinstance(value, Intrinsic):
             value = value.elsewhere if _simulated() else value.load()
         scope[name] = value
@@ -68,13 +93,28 @@ def bound_function(instance: DeviceFunction) -> Any:
     return types.FunctionType(function.__code__, scope, function.__name__, function.__defaults__, cells)
 
 
-def _device_function(instance: DeviceFunction) -> Any:
-    found = _functions.get(instance)
+def _device_function(instance: DeviceFunction, lineinfo: bool) -> Any:
+    found = _functions.get((instance, lineinfo))
     if found is None:
         from numba import cuda
 
-        found = _functions[instance] = cuda.jit(bound_function(instance), device=True, inline="always")
+        function = bound_function(instance, lineinfo)
+        how = {"inline": "always"} if lineinfo or _shares_memory(function) else {"forceinline": True}
+        found = _functions[instance, lineinfo] = cuda.jit(function, device=True, **how)
     return found
+
+
+def _shares_memory(function: Any) -> bool:
+    """Whether a device function has shared memory, itself or in what it calls.
+
+    Such a function is put into its callers before types are inferred, and so is each that is to show its lines. Others are
+    compiled once for all callers, which is quicker, and left to NVVM to inline. But numba counts the shared arrays of each
+    function from 1 on, and NVVM refuses two of one name.
+    """
+    called = function.__globals__.values()
+    return "shared" in function.__code__.co_names or any(
+        getattr(value, "targetoptions", {}).get("inline") == "always" for value in called
+    )
 
 
 class _KernelContext:

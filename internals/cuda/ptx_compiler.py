@@ -14,7 +14,7 @@ import sys
 import warnings
 from typing import Any
 
-from .compiled import bound_function
+from .compiled import compile_ptx
 
 ARRAY = re.compile(r"(\w+)\[([:1,]*)\]")
 
@@ -30,7 +30,6 @@ def _compile(work: list[Any], cc: tuple[int, int], fastmath: bool, lineinfo: boo
     warnings.simplefilter("ignore")
     try:
         importlib.import_module("numba_cuda")  # numba has a numba.cuda of its own, an old one without launch bounds
-        from numba import cuda
         from numba.cuda.cudadrv.nvvm import NVVM
 
         NVVM()
@@ -43,11 +42,7 @@ def _compile(work: list[Any], cc: tuple[int, int], fastmath: bool, lineinfo: boo
     for kernel, types in work:
         try:
             signature = tuple(map(numba_type, types))
-            bounds = {"launch_bounds": getattr(kernel, "launch_bounds", None)}
-            text, _ = cuda.compile_ptx(
-                bound_function(kernel), signature, cc=cc, fastmath=fastmath, lineinfo=lineinfo, **bounds
-            )
-            done.append((True, text))
+            done.append((True, compile_ptx(kernel, signature, cc, fastmath, lineinfo)))
         except Exception as error:  # told to who asked, with all the others
             done.append((False, f"{type(error).__name__}: {error}"))
     return "done", done
