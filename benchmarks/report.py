@@ -44,9 +44,9 @@ GPU = """
 
 `make bench-gpu` prints the table that belongs here, with the date, the command and the GPU: each operator's share of the
 bandwidth of a copy that takes its turns with it, and its speed against PyTorch's, on the device's own clock. It has not been
-run on a GPU yet, so there are no figures. Of a launch, what the host does was measured without one, on a driver that does
-nothing: packing the arguments ourselves (`internals/cuda/gpu_launch.py`) takes about a sixth of the time that numba's own
-way takes.
+run on a GPU yet, so there are no figures. What an operator costs the host is measured without one, on a driver that does
+nothing: `python -m benchmarks.cuda.launches`. Packing a launch's arguments ourselves (`internals/cuda/gpu_launch.py`) took about
+a sixth of the time of numba's own way.
 """
 
 TABLE_HEAD = "| case | beside | median | quartiles | fastest | error | goal | |\n|---|---|---:|---:|---:|---:|---:|---|"

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from . import cpu_allocator
-from .allocator import Allocator, DataPtr, check_nbytes, drop_reference, int64
+from .allocator import LARGEST, Allocator, DataPtr, check_nbytes, drop_reference, int64
 from .backend_hooks import hooks
 from .cpu_allocator import Block, caching_allocator
 from .device import CPU, META, device, resolve
@@ -48,7 +48,8 @@ class Storage:
 
         Raises RuntimeError when there is no such memory.
         """
-        check_nbytes(nbytes)
+        if not 0 <= nbytes <= LARGEST:
+            check_nbytes(nbytes)
         if device is META:
             return cls(DataPtr(0, None, cpu_allocator.system_free, META), nbytes, None, True)
         if pinned:

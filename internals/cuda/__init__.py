@@ -12,9 +12,9 @@ The floors, from the bottom:
 - Memory: `allocator/` caches it. `memory`, `memory_history` and `memory_summary` are what a user sees of that.
 - Programs for threads: `language` and `templates` (what kernels are written in), `device_array` and `launch` (what they get, and
   how they start). The same source runs in the `interpreter` (with `registers` for `cuda` and `warp` for shuffles), goes through
-  numba in `compiled` (`assert_fail` is the one instruction that numba lacks), is watched by the `recorder` (it is an `observer`,
-  and its findings are an `access_log`), and becomes text in `ptx` (`ptx_compiler`, `ptx_text`); `foreign` takes kernels that were
-  written for numba itself.
+  numba in `compiled` (`assert_fail` is the one instruction that numba lacks) and is kept on disk in `cubins`, is watched by the
+  `recorder` (it is an `observer`, and its findings are an `access_log`), and becomes text in `ptx` (`ptx_compiler`, `ptx_text`);
+  `foreign` takes kernels that were written for numba itself.
 - Operators: `kernels/` for the device and `native/` for the host, each with a table of contents; `device_check` and `fallback`
   around them; `hooks`, through which the core asks for all this.
 - What a user works with: `device`, `streams`, `random`, `activity` (what ran when), `sync_debug`, `sleep`, `array_interface`.

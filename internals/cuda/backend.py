@@ -46,10 +46,18 @@ FORKED = (
 
 Choice = tuple[str, int, int]  # kind, number of devices, bytes of memory of each
 
+
+class _Current(threading.local):
+    """Of this thread."""
+
+    device = 0
+    streams: dict[int, int] | None = None
+
+
 _lock = threading.RLock()
 _driver: Driver | None = None
 _asked: Choice | None = None  # what use_simulator() asked for
-_local = threading.local()
+_local = _Current()
 _on_change: list[Callable[[], None]] = []
 _in_bad_fork = False  # this is the child of a process that had initialised CUDA
 
@@ -125,7 +133,7 @@ def gpu_available() -> bool:
 
 
 def current_device() -> int:
-    return getattr(_local, "device", 0)
+    return _local.device
 
 
 def set_device(index: int) -> None:
@@ -136,13 +144,13 @@ def set_device(index: int) -> None:
 
 def current_stream(device: int | None = None) -> int:
     """The handle of the stream that work of this thread goes to."""
-    streams: dict[int, int] | None = getattr(_local, "streams", None)
+    streams = _local.streams
     return streams.get(current_device() if device is None else device, 0) if streams else 0
 
 
 def side_streams_of_thread() -> dict[int, int]:
     """The current streams that are not default ones, by device."""
-    return dict(getattr(_local, "streams", None) or {})
+    return dict(_local.streams or {})
 
 
 def set_stream(device: int, stream: int) -> None:

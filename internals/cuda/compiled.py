@@ -2,7 +2,7 @@
 
 The source is compiled as it stands. `bound_function` gives it the globals it needs on this executor: numba's `cuda` module,
 device functions that are compiled too, and what the template parameters were bound to. What becomes of the PTX is told in
-`gpu_launch.py`.
+`cubins.py`.
 
 How the real one differs: nvcc compiles ahead of time, for each architecture, into the library's fatbin; here NVVM compiles on
 first launch, as PyTorch's own jiterator and NNC do with NVRTC.
@@ -35,13 +35,12 @@ def launch_on_numba_simulator(kernel: Kernel, grid: Any, block: Any, args: tuple
 
 
 def compiled(kernel: Kernel) -> Any:
-    """The numba dispatcher of `kernel`."""
+    """What numba's simulator runs for `kernel`."""
     found = _kernels.get(kernel)
     if found is None:
         from numba import cuda
 
-        bounds = {} if kernel.launch_bounds is None or _simulated() else {"launch_bounds": kernel.launch_bounds}
-        found = _kernels[kernel] = cuda.jit(bound_function(kernel), **bounds)
+        found = _kernels[kernel] = cuda.jit(bound_function(kernel))
     return found
 
 
@@ -99,7 +98,8 @@ def _device_function(instance: DeviceFunction, lineinfo: bool) -> Any:
         from numba import cuda
 
         function = bound_function(instance, lineinfo)
-        how = {"inline": "always"} if lineinfo or _shares_memory(function) else {"forceinline": True}
+        early = lineinfo or _simulated() or _shares_memory(function)
+        how = {"inline": "always"} if early else {"forceinline": True}
         found = _functions[instance, lineinfo] = cuda.jit(function, device=True, **how)
     return found
 

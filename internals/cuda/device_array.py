@@ -13,12 +13,13 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
+from internals.core.device import device
 from internals.core.dtype import dtype
 from internals.core.geometry import is_contiguous
 from internals.core.tensor_impl import backed_ptr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class DeviceArray:
     """Memory of device `device` as an array. `pointer` is the address of the first element; strides are in elements.
 
@@ -60,19 +61,18 @@ class DeviceArray:
 
 def flat(t: Any) -> DeviceArray:
     """The elements from the tensor's first one to the end of its storage, one after the other."""
-    g = t._geometry
-    count = t._storage._nbytes // g.dtype.itemsize - t._offset
-    return DeviceArray(backed_ptr(t), (max(count, 0),), (1,), g.dtype, _index(t), t._storage)
+    g, storage = t._geometry, t._storage
+    count = storage._nbytes // g.dtype.itemsize - t._offset
+    return DeviceArray(backed_ptr(t), (count if count > 0 else 0,), (1,), g.dtype, _index(g.device), storage)
 
 
 def whole(t: Any) -> DeviceArray:
     """The tensor with its own sizes and strides."""
     g = t._geometry
-    return DeviceArray(backed_ptr(t), tuple(g.sizes), tuple(g.strides), g.dtype, _index(t), t._storage)
+    return DeviceArray(backed_ptr(t), tuple(g.sizes), tuple(g.strides), g.dtype, _index(g.device), t._storage)
 
 
-def _index(t: Any) -> int:
-    where = t._geometry.device
-    if where.type != "cuda":
+def _index(where: device) -> int:
+    if where.type != "cuda" or where.index is None:
         raise RuntimeError(f"a kernel runs on a GPU: move the tensor on '{where}' there with .cuda()")
-    return int(where.index)
+    return where.index

@@ -10,6 +10,7 @@ How the real one differs: the wrapper also makes the tensors' device the current
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from internals.aten.decisions import common_device
@@ -70,21 +71,26 @@ def check_before_fallback(op: OperatorHandle, args: tuple[Any, ...]) -> None:
 def check(op: OperatorHandle, args: tuple[Any, ...]) -> None:
     """Raises RuntimeError, in PyTorch's words, at the first tensor that is not where the first one is; `out` comes first."""
     common = None
-    arguments = op.schema.arguments
-    order = sorted(range(len(arguments)), key=lambda i: not (arguments[i].is_write and arguments[i].kwarg_only))
-    for i in order:
+    for i in order(op):
         for t in args[i] if isinstance(args[i], (list, tuple)) else (args[i],):
             if not isinstance(t, TensorImpl):
                 continue
-            where = t.device
+            where = t._geometry.device
             common = common or where
             if where is not common:
                 method, names = KNOWN_AS.get(base_name(op), (method_name(op), {}))
-                name = arguments[i].name
+                name = op.schema.arguments[i].name
                 raise RuntimeError(
                     f"Expected all tensors to be on the same device, but got {names.get(name, name)} is on {where}, different "
                     f"from other tensors on {common} (when checking argument in method {method})"
                 )
+
+
+@cache
+def order(op: OperatorHandle) -> list[int]:
+    """The numbers of its arguments, as they are looked at."""
+    arguments = op.schema.arguments
+    return sorted(range(len(arguments)), key=lambda i: not (arguments[i].is_write and arguments[i].kwarg_only))
 
 
 def check_indices(self: Any, indices: Any, values: Any = None, *rest: Any) -> None:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .activity import Activity
+    from .launch import Repeated
 
 Dim3 = tuple[int, int, int]
 COPY_KINDS = ("h2d", "d2h", "d2d")
@@ -152,6 +153,10 @@ class Driver(ABC):
     @abstractmethod
     def launch(self, device: int, stream: int, kernel: Any, grid: Dim3, block: Dim3, args: tuple[Any, ...]) -> None:
         """Queue a kernel. `args`: DeviceArrays, numbers, tuples of ints."""
+
+    def launch_again(self, again: Repeated, tensors: list[Any], numbers: tuple[Any, ...]) -> None:
+        """The same on the current stream, for a launch of which a driver may keep what it has ready (`launch.py`)."""
+        again.in_full(tensors, numbers)
 
     @abstractmethod
     def copy(self, device: int, stream: int, dst: int, src: int, nbytes: int, kind: str) -> None:

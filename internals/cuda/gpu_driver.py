@@ -21,10 +21,11 @@ import os
 import threading
 import uuid
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .activity import Activity
-from .backend import current_device, explain
+from .backend import current_device, current_stream, explain
+from .device_array import flat
 from .driver import (
     COPY_KINDS,
     CudaError,
@@ -36,6 +37,9 @@ from .driver import (
     IllegalMemoryAccess,
 )
 from .gpu_recording import GpuRecording
+
+if TYPE_CHECKING:
+    from .launch import Repeated
 
 NON_BLOCKING, DISABLE_TIMING, PORTABLE, HOST_MEMORY = 1, 2, 1, 1  # values of cuda.h
 
@@ -75,6 +79,7 @@ class GpuDriver(Driver):
         if binding is None:
             binding = importlib.import_module("cuda.bindings.driver")
         self._binding = binding
+        self._set_current, self._launch_kernel = binding.cuCtxSetCurrent, binding.cuLaunchKernel  # looked up once
         self.call("cuInit", 0)
         self._count = int(self.call("cuDeviceGetCount"))
         self._contexts: dict[int, Any] = {}
@@ -102,7 +107,9 @@ class GpuDriver(Driver):
                 context = self._contexts.get(device)
                 if context is None:
                     context = self._contexts[device] = self.call("cuDevicePrimaryCtxRetain", device)
-        self.call("cuCtxSetCurrent", context)
+        (status,) = self._set_current(context)
+        if status:
+            raise self._error(status)
 
     # Devices
 
@@ -190,22 +197,32 @@ class GpuDriver(Driver):
 
     def launch(self, device: int, stream: int, kernel: Any, grid: Dim3, block: Dim3, args: tuple[Any, ...]) -> None:
         self.enter(device)
-        try:
-            call, numbers = _launching().call_for(kernel, device, args)
-        except Exception as error:  # numba's own, and that of cuda.core, when they load what they compiled
-            if "CUDA_ERROR_" not in str(error):
-                raise
-            raise CudaError(f"CUDA error: {error}") from error
+        call, numbers = _launching().call_for(self, device, kernel, args)
+        self._launch(device, stream, call, grid, block, numbers)
+
+    def launch_again(self, again: Repeated, tensors: list[Any], numbers: tuple[Any, ...]) -> None:
+        device = tensors[0]._geometry.device.index
+        self.enter(device)
+        call, launch = again.call, again.launch
+        if call is None or call.driver is not self:
+            first = (*map(flat, tensors), numbers)
+            call = again.call = _launching().RepeatedCall(self, device, again, first)
+        values = call.changing(tensors, numbers)
+        self._launch(device, current_stream(device), call, launch.grid, launch.block, values)
+
+    def _launch(self, device: int, stream: int, call: Any, grid: Dim3, block: Dim3, numbers: list[Any]) -> None:
         with call.lock:
             call.fill(numbers)
+            if self._recording is None:
+                (status,) = self._launch_kernel(call.function, *grid, *block, 0, stream, call.pointer, 0)
+                if status:
+                    raise self._error(status)
+                return
             work = functools.partial(
                 self.call, "cuLaunchKernel", call.function, *grid, *block, 0, stream, call.pointer, 0
             )
-            if self._recording is None:
-                work()
-            else:
-                activity = Activity(kernel.name, "kernel", device, stream, 0, 0, 0, grid, block)
-                self._recording.work("cudaLaunchKernel", activity, work)
+            activity = Activity(call.name, "kernel", device, stream, 0, 0, 0, grid, block)
+            self._recording.work("cudaLaunchKernel", activity, work)
 
     def copy(self, device: int, stream: int, dst: int, src: int, nbytes: int, kind: str) -> None:
         if kind not in COPY_KINDS:

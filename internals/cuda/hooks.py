@@ -14,6 +14,8 @@ from internals.core.device import device
 from internals.core.storage import Storage
 
 from . import backend
+from .allocator.caching_allocator import CachingAllocator
+from .allocator.devices import allocator_for, pinned_allocator
 
 
 class CUDAHooks(BackendHooks):
@@ -32,8 +34,6 @@ class CUDAHooks(BackendHooks):
         return device("cuda", index)
 
     def allocator(self, device: device) -> Allocator:
-        from .allocator.devices import allocator_for
-
         return allocator_for(device.index or 0)
 
     def read(self, storage: Storage) -> bytes:
@@ -54,14 +54,13 @@ class CUDAHooks(BackendHooks):
     def run_loop(self, iterator: Any, decisions: Any, loop: Any) -> None:
         from .native.elementwise import run_loop
 
+        vars(self)["run_loop"] = run_loop  # looked up once: an import takes a microsecond in each call
         run_loop(iterator, decisions, loop)
 
     def device_count(self) -> int:
         return backend.device_count()
 
     def record_stream(self, storage: Storage, index: int, stream: int) -> None:
-        from .allocator.caching_allocator import CachingAllocator
-
         owner = storage.owner()
         if isinstance(owner.allocator, CachingAllocator):
             owner.allocator.record_stream(owner.data_ptr_object, stream, index)
@@ -81,8 +80,6 @@ class CUDAHooks(BackendHooks):
         return backend.initialized() and backend.driver().is_pinned(pointer)
 
     def pinned_allocator(self) -> Allocator:
-        from .allocator.devices import pinned_allocator
-
         return pinned_allocator()
 
 

@@ -9,6 +9,9 @@ How the real one differs: a launch also carries the size of dynamic shared memor
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import lru_cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -16,7 +19,7 @@ import numpy as np
 from internals.core.tensor_impl import TensorImpl
 
 from . import backend
-from .device_array import DeviceArray, whole
+from .device_array import DeviceArray, flat, whole
 from .language import Kernel
 
 Dim3 = tuple[int, int, int]
@@ -36,21 +39,50 @@ class Launch:
         if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 3:
             raise ValueError(f"launch {kernel.name} as {kernel.name}[grid, block] or [grid, block, stream]")
         self.kernel = kernel
-        self.grid, self.block = dim3("grid", configuration[0]), dim3("block", configuration[1])
+        self.grid, self.block = shape_of(*configuration[:2])
         self.stream = configuration[2] if len(configuration) == 3 else None
-        threads = self.block[0] * self.block[1] * self.block[2]
-        if threads > 1024:
-            raise ValueError(f"a block has at most 1024 threads, got {threads} = {self.block}")
 
     def __call__(self, *args: Any) -> None:
         code = self.kernel.function.__code__
         if len(args) != code.co_argcount:
             names = ", ".join(code.co_varnames[: code.co_argcount])
             raise TypeError(f"kernel {self.kernel.name} takes {code.co_argcount} arguments ({names}), got {len(args)}")
-        arguments = tuple(map(_argument, args))
-        device = _device_of(arguments, self.stream)
+        driver = backend.driver()
+        index, arguments = _on_one_device(args)
+        if driver.simulated:
+            check_numbers(arguments)
+        if index is None:
+            index = getattr(getattr(self.stream, "device", None), "index", None)
+        device = backend.current_device() if index is None else int(index)
         stream = backend.current_stream(device) if self.stream is None else _handle(self.stream)
-        backend.driver().launch(device, stream, self.kernel, self.grid, self.block, arguments)
+        driver.launch(device, stream, self.kernel, self.grid, self.block, arguments)
+
+
+class Repeated:
+    """A launch that comes again and again, on other tensors and numbers of the same dtypes; `rest` stays the same.
+
+    A kernel's arguments are the elements of the tensors (`flat`), the tuple of numbers, and the rest. `Driver.launch_again` is
+    how it starts; `call` is what a driver has ready for the next time.
+    """
+
+    __slots__ = ("launch", "rest", "call")
+
+    def __init__(self, launch: Launch, *rest: Any) -> None:
+        self.launch, self.rest = launch, rest
+        self.call: Any = None
+
+    def in_full(self, tensors: list[Any], numbers: tuple[Any, ...]) -> None:
+        """Launch with nothing ready."""
+        self.launch(*map(flat, tensors), numbers, *self.rest)
+
+
+@lru_cache(maxsize=1 << 12)
+def shape_of(grid: Any, block: Any) -> tuple[Dim3, Dim3]:
+    """Both as three sizes. Raises ValueError for what no device takes."""
+    blocks, threads = dim3("grid", grid), dim3("block", block)
+    if prod(threads) > 1024:
+        raise ValueError(f"a block has at most 1024 threads, got {prod(threads)} = {threads}")
+    return blocks, threads
 
 
 def dim3(what: str, value: Any) -> Dim3:
@@ -79,33 +111,29 @@ def launch_1d(kernel: Kernel, n: int, *args: Any) -> None:
         kernel[blocks_for(n, threads), threads](*args)
 
 
-def _argument(value: Any) -> Any:
-    if isinstance(value, TensorImpl):
-        return whole(value)
-    if isinstance(value, (DeviceArray, np.generic, int, float, bool)):
-        return value
-    if is_numbers(value):
-        return value
-    raise TypeError(f"a kernel takes CUDA tensors, numbers and tuples of numbers, not {type(value).__name__}")
-
-
-def is_numbers(value: Any) -> bool:
-    """Whether it is a tuple of numbers, or of such tuples; a NamedTuple of ints is how a kernel gets many sizes under names."""
-    return isinstance(value, tuple) and all(isinstance(v, (int, float, np.generic)) or is_numbers(v) for v in value)
-
-
-def _device_of(args: tuple[Any, ...], stream: Any) -> int:
-    """The device of the arrays among `args`; that of the stream, or the current one, if there are none."""
-    devices = {a.device for a in args if isinstance(a, DeviceArray)}
+def _on_one_device(args: tuple[Any, ...]) -> tuple[int | None, tuple[Any, ...]]:
+    """The device of the arrays among `args`, None if there are none; and `args`, with arrays for tensors."""
+    if any(isinstance(value, TensorImpl) for value in args):
+        args = tuple([whole(value) if isinstance(value, TensorImpl) else value for value in args])
+    devices = {value.device for value in args if value.__class__ is DeviceArray}
     if len(devices) > 1:
         first, second = sorted(devices)[:2]
         raise RuntimeError(
             f"Expected all tensors to be on the same device, but found at least two devices, cuda:{first} and cuda:{second}!"
         )
-    if devices:
-        return devices.pop()
-    index = getattr(getattr(stream, "device", None), "index", None)
-    return backend.current_device() if index is None else int(index)
+    return devices.pop() if devices else None, args
+
+
+def check_numbers(args: Iterable[Any]) -> None:
+    """Raises TypeError for what is neither an array nor numbers."""
+    for value in args:
+        if not isinstance(value, DeviceArray) and not is_numbers(value):
+            raise TypeError(f"a kernel takes CUDA tensors, numbers and tuples of numbers, not {type(value).__name__}")
+
+
+def is_numbers(value: Any) -> bool:
+    """Whether it is a number, or a tuple of such values; a NamedTuple of ints is how a kernel gets many sizes under names."""
+    return isinstance(value, (int, float, np.generic)) or isinstance(value, tuple) and all(map(is_numbers, value))
 
 
 def _handle(stream: Any) -> int:

@@ -207,7 +207,7 @@ class _Memory:
             self.starts[name] = _start(value)
             self._keep.append(value)
             return _of_numpy(name, value)
-        if isinstance(value, (np.generic, int, float, bool)) or is_numbers(value):
+        if is_numbers(value):
             return value
         raise TypeError(
             f"'{name}' of a kernel is a numpy array, a tensor, a number or a tuple of numbers, not {type(value).__name__}"

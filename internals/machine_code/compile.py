@@ -19,7 +19,6 @@ does.
 from __future__ import annotations
 
 import inspect
-import math
 import sys
 import textwrap
 import threading
@@ -27,9 +26,13 @@ from functools import cache as once
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
+
+from internals.cuda.templates import Choice, DeviceFunction, Intrinsic
+
 from . import cache
 from .entry import Entry
-from .language import DeviceFunction, Inline, Kernel, as_inline, bound
+from .language import Inline, Kernel, bound
 from .llvm import CompileError, digest, emit, host, load, stored, whole_at_fork
 
 CALLS = {"f4": "float", "f8": "double", "i8": "i64"}  # numbers as LLVM knows them; everything else is a pointer
@@ -86,7 +89,7 @@ def llvm_text(kernel: Kernel, signature: str, aliasing: bool = False) -> str:
 
 def key_of(kernel: Kernel, signature: str, aliasing: bool = False) -> str:
     """The name in the cache of `kernel` compiled for these types on this CPU."""
-    return digest("kernel", _description(kernel), signature, str(aliasing), versions(), host())
+    return digest("kernel", description(kernel), signature, str(aliasing), versions(), host())
 
 
 @once
@@ -150,19 +153,25 @@ def _callable(called: Inline) -> Any:
     return found
 
 
-def _description(instance: Inline) -> str:
-    """All that the code of `instance` depends on, as text."""
-    parts = [instance.name, _source(instance), repr(instance.fastmath)]
+def description(instance: DeviceFunction) -> str:
+    """All that the code of `instance` depends on, as text. So is that of a kernel of the GPU."""
+    options = [repr(getattr(instance, name, None)) for name in ("fastmath", "launch_bounds")]
+    parts = [instance.name, _source(instance), *options]
     for name in instance.names():
         value = instance.meaning(name)
+        if isinstance(value, Choice):
+            value = value.gpu
         if isinstance(value, DeviceFunction):
-            parts.append(f"{name}: {_description(as_inline(value))}")
-        elif value is not math and not inspect.ismodule(value):
-            parts.append(f"{name}={getattr(value, '__qualname__', None) or value!r}")
+            parts.append(f"{name}: {description(value)}")
+        elif isinstance(value, Intrinsic):
+            parts.append(f"{name}: {value.target}")
+        elif name != "cuda" and not inspect.ismodule(value):  # `cuda` is for each executor another one
+            array = value.tobytes() if isinstance(value, np.ndarray) else b""  # of a long one repr shows a part
+            parts.append(f"{name}={getattr(value, '__qualname__', None) or value!r}{array!r}")
     return "\n".join(parts)
 
 
-def _source(instance: Inline) -> str:
+def _source(instance: DeviceFunction) -> str:
     """The source of a function; generated ones carry theirs, and of one typed at a prompt there is only the bytecode."""
     carried = getattr(instance.function, "__source__", None)
     if carried is not None:

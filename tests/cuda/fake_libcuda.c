@@ -1,5 +1,5 @@
 /* A libcuda without a GPU, for test_gpu_binding.py: two devices whose memory is the host's, streams that are always done,
- * kernels that do nothing. What matters is written to the file FAKE_LIBCUDA_LOG. Signatures are those of cuda.h. */
+ * kernels that do nothing. What matters is written to the file FAKE_LIBCUDA_LOG, if it is set. Signatures are those of cuda.h. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_CONTEXT = 201, NOT_FOUND = 500 };
+enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_IMAGE = 200, INVALID_CONTEXT = 201, NOT_FOUND = 500 };
 enum { NOT_READY = 600, ILLEGAL_ADDRESS = 700 };
 typedef uint64_t Pointer;
 
@@ -16,7 +16,9 @@ static void *contexts[2] = {(void *)0x11, (void *)0x22}, *current;
 static Pointer pinned;
 
 static void tell(const char *format, ...) {
-    FILE *file = fopen(getenv("FAKE_LIBCUDA_LOG"), "a");
+    const char *log = getenv("FAKE_LIBCUDA_LOG");
+    if (!log) return;
+    FILE *file = fopen(log, "a");
     va_list values;
     va_start(values, format);
     vfprintf(file, format, values);
@@ -113,19 +115,13 @@ int cuEventElapsedTime_v2(float *ms, void *start, void *end) { return *ms = 1.5f
 int cuEventDestroy_v2(void *event) { return free(event), SUCCESS; }
 
 /* Kernels */
-int cuLibraryLoadData(void **library, const void *code, int *o, void **v, unsigned n, int *p, void **w, unsigned m) {
-    static uintptr_t handle = 0x1000;
-    *library = (void *)handle++;
-    return SUCCESS;
+int cuModuleLoadData(void **module, const void *code) {
+    int is_for_a_gpu = !memcmp(code, "\177ELF", 4) && ((const unsigned char *)code)[18] == 190;
+    return is_for_a_gpu ? (*module = (void *)0x97, SUCCESS) : INVALID_IMAGE;
 }
-int cuLibraryUnload(void *library) { return SUCCESS; }
-int cuLibraryGetKernel(void **kernel, void *library, const char *name) {
-    return *kernel = (void *)0x98, tell("kernel %s", strstr(name, "fill") ? "fill" : name), SUCCESS;
+int cuModuleGetFunction(void **function, void *module, const char *name) {
+    return *function = (void *)0x96, tell("kernel %s", strstr(name, "fill") ? "fill" : name), SUCCESS;
 }
-int cuLibraryGetModule(void **module, void *library) { return *module = (void *)0x97, SUCCESS; }
-int cuKernelGetFunction(void **function, void *kernel) { return *function = (void *)0x96, SUCCESS; }
-int cuKernelGetAttribute(int *value, int attribute, void *kernel, int device) { return *value = 1, SUCCESS; }
-int cuFuncGetAttribute(int *value, int attribute, void *function) { return *value = 1, SUCCESS; }
 int cuLaunchKernel(void *f, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned by, unsigned bz, unsigned shared,
                    void *stream, void **arguments, void **extra) {
     /* An array of numba: meminfo, parent, size, itemsize, pointer, sizes, strides. Then the number. */

@@ -20,6 +20,12 @@ from internals.cuda import backend, gpu_driver
 from internals.cuda.activity import Activity
 from internals.cuda.driver import CudaError, DeviceOutOfMemory, Driver, IllegalMemoryAccess
 from internals.cuda.gpu_driver import GpuDriver, availability
+from internals.cuda.language import kernel
+
+
+@kernel
+def nothing(n):  # type: ignore[no-untyped-def]
+    pass
 
 
 class Status(IntEnum):
@@ -73,6 +79,7 @@ class FakeBinding:
         return (next(self.handles),)
 
     _cuMemAlloc = _cuMemHostAlloc = _cuStreamCreateWithPriority = _cuEventCreate = _fresh
+    _cuModuleLoadData = _cuModuleGetFunction = _fresh
 
     def _cuDeviceGetAttribute(self, name: str, device: int) -> tuple[int]:
         return ({"COMPUTE_CAPABILITY_MAJOR": 9, "MULTIPROCESSOR_COUNT": 132, "L2_CACHE_SIZE": 50 << 20}.get(name, 0),)
@@ -219,8 +226,8 @@ def test_errors(driver: GpuDriver, binding: FakeBinding, status: Status, error: 
 
 def test_launches(driver: GpuDriver, binding: FakeBinding, monkeypatch: pytest.MonkeyPatch) -> None:
     filled: list[Any] = []
-    call = SimpleNamespace(function=7, pointer=8, lock=threading.Lock(), fill=filled.append)
-    launching = SimpleNamespace(call_for=lambda kernel, device, args: (call, [*args, device]))
+    call = SimpleNamespace(name="k", function=7, pointer=8, lock=threading.Lock(), fill=filled.append)
+    launching = SimpleNamespace(call_for=lambda driver, device, kernel, args: (call, [*args, device]))
     monkeypatch.setattr(gpu_driver, "_launching", lambda: launching)
     kernel = SimpleNamespace(name="k")
     driver.launch(1, 9, kernel, (4, 3, 2), (32, 5, 1), (5,))
@@ -238,12 +245,26 @@ def test_launches(driver: GpuDriver, binding: FakeBinding, monkeypatch: pytest.M
         driver.launch(0, 0, kernel, (1, 1, 1), (32, 1, 1), (5,))
     assert not call.lock.locked()
 
-    def fail(*args: Any) -> None:
-        raise ValueError("CUDA_ERROR_NO_BINARY_FOR_GPU: it does not load")
 
-    launching.call_for = fail
-    with pytest.raises(CudaError, match="CUDA error: CUDA_ERROR_NO_BINARY_FOR_GPU: it does not load"):
-        driver.launch(0, 0, kernel, (1, 1, 1), (32, 1, 1), (5,))
+def test_loading_a_kernel(driver: GpuDriver, binding: FakeBinding, monkeypatch: pytest.MonkeyPatch) -> None:
+    launching = gpu_driver._launching()
+    monkeypatch.setattr(launching, "cubin", lambda kernel, args, cc: (kernel.name, b"code of %d.%d" % cc))
+    for number in (5, 6, 7.0):
+        driver.launch(1, 9, nothing, (1, 1, 1), (32, 1, 1), (number,))
+    code = ("cuModuleLoadData", b"code of 9.0"), ("cuModuleGetFunction", 1000, b"nothing")
+    assert [call for call in binding.calls if call[0].startswith("cuModule")][:2] == list(code)
+    functions = [call[1] for call in binding.calls if call[0] == "cuLaunchKernel"]
+    assert functions == [1001, 1001, 1003]  # once for each combination of types
+    binding.fails = {"cuModuleLoadData": Status.CUDA_ERROR_INVALID_VALUE}
+    with pytest.raises(CudaError, match="invalid argument"):
+        driver.launch(1, 9, nothing, (1, 1, 1), (32, 1, 1), (True,))
+
+    def fail(*args: Any) -> None:
+        raise ValueError("CUDA_ERROR_UNSUPPORTED_PTX_VERSION: it does not link")
+
+    monkeypatch.setattr(launching, "cubin", fail)
+    with pytest.raises(CudaError, match="CUDA error: CUDA_ERROR_UNSUPPORTED_PTX_VERSION: it does not link"):
+        driver.launch(1, 9, nothing, (1, 1, 1), (32, 1, 1), (True,))
 
 
 def test_recordings_are_made_of_pairs_of_events(driver: GpuDriver, binding: FakeBinding) -> None:

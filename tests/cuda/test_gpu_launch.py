@@ -54,8 +54,7 @@ def test_parameters_are_as_the_compiler_lays_them_out() -> None:
 def test_numbers_are_where_the_driver_is_told() -> None:
     kinds: list[Any] = []
     numbers: list[Any] = []
-    for a in ARGUMENTS:
-        gpu_launch._take(a, kinds, numbers)
+    gpu_launch._take(ARGUMENTS, kinds, numbers)
     codes = "".join(map(gpu_launch._codes, ARGUMENTS))
     assert len(numbers) == len(codes)
     memory = struct.pack(codes, *numbers)
@@ -71,8 +70,7 @@ def test_numbers_are_where_the_driver_is_told() -> None:
 def test_what_a_kernel_is_compiled_for() -> None:
     def kinds(*args: Any) -> list[Any]:
         found: list[Any] = []
-        for a in args:
-            gpu_launch._take(a, found, [])
+        gpu_launch._take(args, found, [])
         return found
 
     array = ARGUMENTS[0]

@@ -29,11 +29,10 @@ from internals.core.dtype import dtype
 from internals.core.geometry import geometry
 from internals.core.tensor_impl import TensorImpl, array, empty, from_array
 
-from .. import fallback
-from ..device_array import flat
+from .. import backend, fallback
 from ..kernels import elementwise as kernels
 from ..language import DeviceFunction, Kernel
-from ..launch import Launch, blocks_for, threads_for
+from ..launch import Repeated, blocks_for, threads_for
 from . import loops
 from .copy import walk
 from .opmath import opmath_dtype, opmath_type
@@ -44,7 +43,7 @@ INDEX_LIMIT = 1 << 31  # more elements than that are counted in 64 bits
 
 def run_loop(iterator: TensorIterator, decisions: Any, loop: Any) -> None:
     """Fill the output of `iterator` with what `loop` would give. Raises NotImplementedError for a loop without a kernel."""
-    base = loops.base(loop)
+    base = loop if loop.__class__ is np.ufunc else loops.base(loop)
     plan = decisions.plans.get(base)
     if plan is None:
         if _complex(iterator, decisions):
@@ -57,24 +56,26 @@ def run_loop(iterator: TensorIterator, decisions: Any, loop: Any) -> None:
 class _Plan(NamedTuple):
     """How a loop runs for operands of certain geometries.
 
-    `kernel` has its grid and block already. `elements` and `numbers` say which of the inputs the threads read from memory and
-    which come with the launch, and the dtype that each is converted to; `own` names the numbers of the loop itself.
+    `kernel` has its grid and block already, and its sizes and strides. `elements` and `numbers` say which of the inputs the
+    threads read from memory and which come with the launch, and the dtype that each is converted to; `own` names the numbers of
+    the loop itself.
     """
 
-    kernel: Launch
-    numel: int
+    kernel: Repeated
     elements: tuple[tuple[int, dtype], ...]
     numbers: tuple[tuple[int, dtype], ...]
     own: tuple[str, ...]
     compute: dtype
-    sizes: tuple[int, ...]
-    strides: tuple[tuple[int, ...], ...]
 
     def launch(self, output: Any, inputs: Any, own: dict[str, Any]) -> None:
-        arrays = [flat(output), *[flat(_on_device(inputs[i], d, output.device)) for i, d in self.elements]]
-        given = [_single(number(_value(inputs[i]), d)) for i, d in self.numbers]
-        given += [_single(number(_value(own[name]), self.compute)) for name in self.own]
-        self.kernel(*arrays, tuple(given) or (0,), self.numel, self.sizes, *self.strides)
+        where = output._geometry.device
+        tensors = [output, *[_on_device(inputs[i], d, where) for i, d in self.elements]]
+        given = self._given(inputs, own) if self.numbers or self.own else (0,)
+        backend.driver().launch_again(self.kernel, tensors, given)
+
+    def _given(self, inputs: Any, own: dict[str, Any]) -> tuple[Any, ...]:
+        values = [(inputs[i], d) for i, d in self.numbers] + [(own[name], self.compute) for name in self.own]
+        return tuple([_single(number(_value(x), d)) for x, d in values])
 
 
 def _plan(iterator: TensorIterator, decisions: Any, base: Any) -> _Plan:
@@ -97,14 +98,11 @@ def _plan(iterator: TensorIterator, decisions: Any, base: Any) -> _Plan:
     threads = threads_for(steps)
     numbers = [i for i in range(len(inputs)) if i not in elements]
     return _Plan(
-        kernel=bound[blocks_for(steps, threads), threads],
-        numel=output.numel(),
+        kernel=Repeated(bound[blocks_for(steps, threads), threads], output.numel(), sizes, *strides),
         elements=tuple((i, targets[i]) for i in elements),
         numbers=tuple((i, targets[i]) for i in numbers),
         own=tuple(own),
         compute=opmath_dtype(decisions.common_dtype),
-        sizes=sizes,
-        strides=tuple(strides),
     )
 
 
@@ -151,7 +149,7 @@ def _call(inputs: int, elements: list[int], own: int) -> str:
 
 def _on_device(x: Any, d: dtype, where: device) -> Any:
     """`x` as a tensor on `where`: a number becomes one of a single element."""
-    if isinstance(x, TensorImpl) and x.device is where:
+    if isinstance(x, TensorImpl) and x._geometry.device is where:
         return x
     return ops.fill__Scalar(empty(geometry((), (), d, where)), _value(x))
 
@@ -197,7 +195,9 @@ def instances(everything: bool = False) -> list[tuple[Kernel, tuple[Any, ...]]]:
     floats, integers = [dt.float32, dt.float64, dt.float16], [dt.int64, dt.int32, dt.int16, dt.int8, dt.uint8, dt.bool_]
     wanted: list[tuple[Any, dtype, int]] = [(np.add, d, 0) for d in (dt.float32, dt.float16, dt.int32, dt.bool_)]
     wanted += [(loop, dt.float32, rank) for loop in (np.exp, np.add, loops.choice.lerp) for rank in (1, 3)]
-    wanted += [(loop, dt.float32, 0) for loop in (loops.act.elu_loop, loops.choice.select, loops.losses.cross_entropy_loop)]
+    wanted += [
+        (loop, dt.float32, 0) for loop in (loops.act.elu_loop, loops.choice.select, loops.losses.cross_entropy_loop)
+    ]
     wanted += [(cpu_loops.integer_power, dt.int64, 0), (cpu_loops.floor_divide, dt.float32, 0)]
     if everything:
         for loop in map(loops.base, loops.ANY):
