@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import datetime
+import importlib.util
 import itertools
+import math
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,7 +18,7 @@ import pytest
 
 import internals
 from benchmarks.cuda import __main__ as runner
-from benchmarks.cuda import harness
+from benchmarks.cuda import harness, launches
 from benchmarks.cuda.cases import FULL, TINY, cases
 from tests.support import full
 from tools import test_gpu
@@ -129,6 +132,55 @@ def test_without_a_gpu_it_says_so(capsys: pytest.CaptureFixture[str], monkeypatc
     out, err = capsys.readouterr()
     assert not out and "bench-gpu: there is no GPU to measure" in err
     assert "test-gpu: there is no GPU to test on: there is no NVIDIA driver on this system.\nThe same tests run" in err
+
+
+@pytest.mark.slow
+def test_a_run_on_a_gpu_goes_on_where_the_last_one_stopped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = {
+        "passes": "def test(): pass",
+        "fails": "def test(): assert 2 == 3",
+        "dies": "import os\ndef test(): os._exit(77)",
+        "waits": f"import os, time\ndef test():\n    while not os.path.exists({str(tmp_path / 'go')!r}): time.sleep(0.1)",
+    }
+    for name, text in programs.items():
+        (tmp_path / f"test_{name}.py").write_text(text)
+    files = [str(tmp_path / f"test_{name}.py") for name in programs]
+    monkeypatch.setattr(test_gpu, "RESULTS", tmp_path / "results")
+    done = [test_gpu.result_of(file) for file in files[:3]]
+
+    def piece(until: float = math.inf, again: bool = False) -> int:
+        test_gpu.begin(["this"], again)
+        test_gpu.run(files, [], until)
+        return test_gpu.report(files)
+
+    class UntilThreeAreDone(float):
+        def __gt__(self, now: object) -> bool:  # `now < deadline`
+            return not all(path.exists() for path in done)
+
+    assert piece(UntilThreeAreDone()) == test_gpu.LEFT
+    out = capsys.readouterr().out
+    assert "assert 2 == 3" in out and "pytest ended with status 77" in out
+    assert "1 passed, 2 failed, 0 skipped\ntest-gpu: 1 of 4 files are left: run it again for them" in out
+    (tmp_path / "go").touch()
+    assert piece() == 1
+    out = capsys.readouterr().out
+    assert out.startswith(f"4 of 4: {files[3]}") and out.endswith("2 passed, 2 failed, 0 skipped\n")
+    (tmp_path / "test_fails.py").write_text(programs["passes"])
+    (tmp_path / "test_dies.py").write_text(programs["passes"])
+    assert piece() == 0 and capsys.readouterr().out.endswith("4 passed, 0 failed, 0 skipped\n")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="a libcuda.so can stand in for the driver's on Linux only")
+@pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler")
+@pytest.mark.skipif(not importlib.util.find_spec("numba_cuda"), reason="needs numba-cuda: pip install 'numba-cuda[cu13]'")
+def test_what_operators_cost_the_host() -> None:
+    command = [sys.executable, "-m", "benchmarks.cuda.launches", "--rounds=1", f"--beside={ROOT}"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    rows = [line.split(" | ")[0] for line in done.stdout.splitlines()]
+    assert rows[2:] == [f"| {name}" for name in launches.CASES], done.stderr
 
 
 def test_arguments(capsys: pytest.CaptureFixture[str]) -> None:
