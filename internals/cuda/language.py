@@ -53,9 +53,9 @@ def device_function(function: Callable[..., Any]) -> DeviceFunction:
     return DeviceFunction(function)
 
 
-def template(name: str) -> Any:
-    """A template parameter called `name`, for the module-level variable of that name."""
-    return Template(name)
+def template(name: str, default: Any = None) -> Any:
+    """A template parameter called `name`, for the module-level variable of that name; `default`, unless it is bound."""
+    return Template(name, default)
 
 
 def by_executor(gpu: Any, elsewhere: Any) -> Any:

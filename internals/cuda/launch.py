@@ -24,6 +24,7 @@ from .language import Kernel
 
 Dim3 = tuple[int, int, int]
 THREADS = 256  # in a block, unless a kernel wants otherwise
+INDEX_LIMIT = 1 << 31  # numbers below that are divided in 32 bits
 
 
 class Launch:
@@ -108,7 +109,12 @@ def launch_1d(kernel: Kernel, n: int, *args: Any) -> None:
     """Launch a grid-stride kernel over `n` items. Nothing happens for none."""
     if n:
         threads = threads_for(n)
-        kernel[blocks_for(n, threads), threads](*args)
+        counted(kernel, n)[blocks_for(n, threads), threads](*args)
+
+
+def counted(kernel: Kernel, n: int) -> Kernel:
+    """`kernel`, that which divides in 64 bits if there are so many elements, rows or windows (`kernels.copy.split`)."""
+    return kernel.bind(INDEX=np.int64) if n >= INDEX_LIMIT and "INDEX" in kernel.open_parameters() else kernel
 
 
 def _on_one_device(args: tuple[Any, ...]) -> tuple[int | None, tuple[Any, ...]]:

@@ -66,6 +66,8 @@ class DeviceFunction:
         A device function that leaves template parameters open gets those of this instance that have the same names.
         """
         value = self._written(name)
+        if isinstance(value, Template) and value.default is not None:
+            return value.default
         if isinstance(value, Choice):
             return Choice(self._hand_on(value.gpu), self._hand_on(value.elsewhere))
         return self._hand_on(value) if isinstance(value, DeviceFunction) else value
@@ -125,10 +127,10 @@ class DeviceFunction:
 
 
 class Template:
-    """A name in a kernel's source that `bind` gives a meaning."""
+    """A name in a kernel's source that `bind` gives a meaning; without one it means `default`, if that is not None."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, default: Any = None) -> None:
+        self.name, self.default = name, default
 
     def __call__(self, *args: Any) -> Any:
         raise RuntimeError(f"template parameter '{self.name}' was not bound")

@@ -22,7 +22,7 @@ import numpy as np
 from ..language import cuda, kernel
 from . import scan
 from .assertion import check
-from .copy import offset_of
+from .copy import offset_of, split
 from .functors import add
 
 before_in_block = scan.before_in_block.bind(T=np.int64, FIRST=0, combine=add)
@@ -81,8 +81,8 @@ def coordinates(out, positions, n, sizes, stride, step):
         at = positions[k]
         for j in range(len(sizes)):
             d = len(sizes) - 1 - j
-            out[k * stride + d * step] = at % sizes[d]
-            at //= sizes[d]
+            at, index = split(at, sizes[d])
+            out[k * stride + d * step] = index
         k += cuda.gridsize(1)
 
 

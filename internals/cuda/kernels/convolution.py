@@ -28,6 +28,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..language import cuda, device_function, kernel, template
+from .copy import split
 
 T = template("T")  # the dtype of the result
 ACC = template("ACC")  # the dtype of products and sums
@@ -63,11 +64,11 @@ def window_element(x, group, q, p, how):
     inside = True
     for r in range(len(how.kernel)):
         d = len(how.kernel) - 1 - r
-        at = p % how.places[d] * how.stride[d] - how.padding[d] + q % how.kernel[d] * how.dilation[d]
+        p, number = split(p, how.places[d])
+        q, tap = split(q, how.kernel[d])
+        at = number * how.stride[d] - how.padding[d] + tap * how.dilation[d]
         inside = inside and at >= 0 and at < how.sizes[d]
         offset += at * how.image[d + 2]
-        p //= how.places[d]
-        q //= how.kernel[d]
     value = ACC(0)
     if inside:
         value = ACC(x[offset + p * how.image[0] + (group * how.channels + q) * how.image[1]])
@@ -87,12 +88,12 @@ def covering_place(group, q, e, how):
     inside = True
     for r in range(len(how.kernel)):
         d = len(how.kernel) - 1 - r
-        reach = e % how.sizes[d] + how.padding[d] - q % how.kernel[d] * how.dilation[d]
-        number = reach // how.stride[d]
-        inside = inside and number * how.stride[d] == reach and number >= 0 and number < how.places[d]
+        e, pixel = split(e, how.sizes[d])
+        q, tap = split(q, how.kernel[d])
+        reach = pixel + how.padding[d] - tap * how.dilation[d]
+        number, fraction = split(reach, how.stride[d])
+        inside = inside and reach >= 0 and fraction == 0 and number < how.places[d]
         offset += number * how.y[d + 2]
-        e //= how.sizes[d]
-        q //= how.kernel[d]
     return offset + e * how.y[0] + (group * how.outputs + q) * how.y[1] if inside else -1
 
 
@@ -112,8 +113,8 @@ def place(p, sizes, strides):
     offset = 0
     for r in range(len(sizes)):
         d = len(sizes) - 1 - r
-        offset += p % sizes[d] * strides[d + 2]
-        p //= sizes[d]
+        p, at = split(p, sizes[d])
+        offset += at * strides[d + 2]
     return offset + p * strides[0]
 
 
@@ -132,7 +133,8 @@ def weight_element(w, group, i, q, how):
 @device_function
 def weight_of_channel(w, group, i, q, how):
     """The weight of input channel i for q = (output channel, kernel element)."""
-    return w[((group * how.outputs + q // how.taps) * how.channels + i) * how.taps + q % how.taps]
+    output, tap = split(q, how.taps)
+    return w[((group * how.outputs + output) * how.channels + i) * how.taps + tap]
 
 
 @device_function
@@ -179,7 +181,8 @@ def direct(c, a, b, bias, groups, m, n, k, how, alpha, beta):
     """One thread computes one element of the product of one group, then the one a whole grid further."""
     e = cuda.grid(1)
     while e < groups * m * n:
-        group, i, j = e // n // m, e // n % m, e % n
+        row, j = split(e, n)
+        group, i = split(row, m)
         total = ACC(0)
         for q in range(k):
             total += ACC(LOAD_A(a, group, i, q, how)) * ACC(LOAD_B(b, group, q, j, how))
@@ -192,7 +195,8 @@ def gathered(x, w, y, bias, groups, m, n, k, how, alpha, beta):
     """The same for the gradient of the input, where most windows do not cover a pixel: what is not there is not multiplied."""
     e = cuda.grid(1)
     while e < groups * m * n:
-        group, i, j = e // n // m, e // n % m, e % n
+        row, j = split(e, n)
+        group, i = split(row, m)
         total = ACC(0)
         for q in range(k):
             at = covering_place(group, q, j, how)

@@ -11,7 +11,6 @@ What varies is filled in when a kernel is bound, as with a C++ template:
     place     where element i lies: `dense`, or `strided` for operands with gaps, repetitions or in another order
     T         the dtype that is computed in; A, B, C convert an operand to it, and R converts the result
     X, Y, Z   the dtypes of the converted operands, which wait in registers
-    INDEX     the dtype to divide in: 32 bits if they are enough
     WORK      the elements a thread has under way
 
 How the real one differs: where all operands are dense and aligned, it reads and writes vectors of 2 to 8 elements at a time; and
@@ -23,12 +22,13 @@ from __future__ import annotations
 import numpy as np
 
 from ..language import cuda, device_function, kernel, template
+from .copy import offset_of
 
 op, call, place = template("op"), template("call"), template("place")
 T, R = template("T"), template("R")
 A, B, C = template("A"), template("B"), template("C")
 X, Y, Z = template("X"), template("Y"), template("Z")
-INDEX, WORK = template("INDEX"), template("WORK")
+WORK = template("WORK")
 
 
 @kernel
@@ -102,19 +102,8 @@ def dense(i, sizes, strides):
 
 @device_function
 def strided(i, sizes, strides):
-    """Where element i, counted in index order, lies: in elements from the first. The innermost dimension is the last.
-
-    Division is slow on a GPU, and that of 64-bit numbers several times as slow: so it is done in `INDEX`. All operands divide by
-    the same sizes, which the compiler does once, if it knows (by `max`) that none of them is 0.
-    """
-    rest, offset = INDEX(i), np.int64(0)
-    for k in range(len(sizes) - 1):
-        d = len(sizes) - 1 - k
-        size = max(INDEX(sizes[d]), INDEX(1))
-        quotient = INDEX(rest // size)
-        offset += np.int64(rest - quotient * size) * strides[d]
-        rest = quotient
-    return np.uint64(offset + np.int64(rest) * strides[0])
+    """Where element i lies otherwise. All operands share their divisions, as all have the same sizes."""
+    return np.uint64(offset_of(i, sizes, strides))
 
 
 @device_function

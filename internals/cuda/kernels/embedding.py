@@ -12,6 +12,7 @@ import math
 
 from ..language import cuda, kernel, template
 from .assertion import check
+from .copy import split
 
 T = template("T")
 C = template("C")  # the dtype to compute in
@@ -33,10 +34,11 @@ def add_rows(table, grad, indices, n, width, rows, padding):
     """table[indices[i]] += grad[i], but for row `padding`. A thread adds one number of a row."""
     i = cuda.grid(1)
     while i < n:
-        row = indices[i // width]
+        lookup, column = split(i, width)
+        row = indices[lookup]
         check(0 <= row < rows)
         if row != padding:
-            cuda.atomic.add(table, row * width + i % width, T(grad[i]))
+            cuda.atomic.add(table, row * width + column, T(grad[i]))
         i += cuda.gridsize(1)
 
 
@@ -45,7 +47,8 @@ def divide_rows(table, counts, n, width):
     """Each row by how often it was looked up."""
     i = cuda.grid(1)
     while i < n:
-        count = counts[i // width]
+        row, _ = split(i, width)
+        count = counts[row]
         if count > 1:
             table[i] = T(table[i] / T(count))
         i += cuda.gridsize(1)

@@ -9,7 +9,7 @@ How the real one differs: `flip` is a copy by negative strides, inside TensorIte
 from __future__ import annotations
 
 from ..language import cuda, kernel, template
-from .copy import offset_of
+from .copy import offset_of, split
 
 T = template("T")
 
@@ -32,11 +32,11 @@ def roll(out, source, n, sizes, source_strides, shifts):
         at = 0
         for k in range(len(sizes)):
             d = len(sizes) - 1 - k
-            index = rest % sizes[d] - shifts[d]
+            rest, index = split(rest, sizes[d])
+            index -= shifts[d]
             if index < 0:
                 index += sizes[d]
             at += index * source_strides[d]
-            rest //= sizes[d]
         out[i] = source[at]
         i += cuda.gridsize(1)
 
@@ -48,7 +48,9 @@ def triangle(out, source, n, sizes, out_strides, source_strides, diagonal, lower
     rows = sizes[len(sizes) - 2]
     i = cuda.grid(1)
     while i < n:
-        distance = i % columns - i // columns % rows
+        line, column = split(i, columns)
+        _, row = split(line, rows)
+        distance = column - row
         keep = distance <= diagonal if lower else distance >= diagonal
         to = offset_of(i, sizes, out_strides)
         if keep:
@@ -71,16 +73,16 @@ def unfold_backward(result, grad, n, sizes, grad_strides, dim, windows, size, st
         at = 0
         for k in range(len(sizes)):
             d = len(sizes) - 1 - k
-            index = rest % sizes[d]
+            rest, index = split(rest, sizes[d])
             if d == dim:
                 place = index
             else:
                 at += index * grad_strides[d]
-            rest //= sizes[d]
         first = 0
         if place >= size:
-            first = (place - size) // step + 1
-        last = min(place // step, windows - 1)
+            first, _ = split(place - size + step, step)
+        last, _ = split(place, step)
+        last = min(last, windows - 1)
         total = T(0)
         for w in range(first, last + 1):
             total = T(total + T(grad[at + w * along + (place - w * step) * within]))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from ..language import cuda, device_function, kernel, template
 from .assertion import check
+from .copy import split
 
 T = template("T")  # the type to compute in
 OUT = template("OUT")  # the type of the result
@@ -23,7 +24,8 @@ divisor = template("divisor")  # divisor(total)
 def place_of(i, t, classes, inner):
     """Where in (N, classes, inner) class `t` of the i-th target lies."""
     check(0 <= t < classes)
-    return (i // inner * classes + t) * inner + i % inner
+    image, at = split(i, inner)
+    return (image * classes + t) * inner + at
 
 
 @kernel

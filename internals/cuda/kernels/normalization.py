@@ -16,6 +16,7 @@ import math
 
 from ..language import cuda, device_function, kernel, template
 from .block_reduction import lane_and_row
+from .copy import split
 
 T = template("T")  # the type to compute in
 OUT = template("OUT")  # the type of the result
@@ -59,7 +60,8 @@ def normalize_channels(out, source, mean, rstd, weight, bias, n, channels, inner
     """Elementwise, with the statistics of each channel given; an element's channel follows from where it lies in memory."""
     i = cuda.grid(1)
     while i < n:
-        c = i // inner % channels
+        row, _ = split(i, inner)
+        _, c = split(row, channels)
         normal = (T(source[i]) - T(mean[c])) * T(rstd[c])
         out[i] = OUT(normal * weight_of(weight, c) + bias_of(bias, c))
         i += cuda.gridsize(1)
@@ -92,7 +94,8 @@ def by_element(row, i, groups, channels, inner):
 @device_function
 def by_group(row, i, groups, channels, inner):
     """Group norm: a row has `channels` channels of `inner` elements each, and is one of the `groups` groups of a sample."""
-    return row % groups * channels + i // inner
+    own, _ = split(i, inner)
+    return row % groups * channels + own
 
 
 @device_function

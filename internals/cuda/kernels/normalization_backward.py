@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from ..language import cuda, device_function, kernel, template
 from .block_reduction import lane_and_row
-from .copy import offset_of
+from .copy import offset_of, split
 
 T = template("T")  # the type to compute in
 OUT = template("OUT")  # the type of the result
@@ -81,7 +81,8 @@ def channels_gradient(out, grad, source, mean, rstd, weight, weight_grad, bias_g
     """The gradient of the input of `normalize_channels` by statistics that depend on it: averages over `count` elements."""
     i = cuda.grid(1)
     while i < n:
-        c = i // inner % channels
+        row, _ = split(i, inner)
+        _, c = split(row, channels)
         normal = (T(source[i]) - T(mean[c])) * T(rstd[c])
         g = T(grad[i]) - (bias_grad[c] + normal * weight_grad[c]) / count
         out[i] = OUT(g * T(rstd[c]) * weight_of(weight, c))
@@ -93,7 +94,8 @@ def scaled_gradient(out, grad, rstd, weight, n, channels, inner):
     """The same where mean and rstd are constants."""
     i = cuda.grid(1)
     while i < n:
-        c = i // inner % channels
+        row, _ = split(i, inner)
+        _, c = split(row, channels)
         out[i] = OUT(T(grad[i]) * T(rstd[c]) * weight_of(weight, c))
         i += cuda.gridsize(1)
 
@@ -112,7 +114,8 @@ def of_row(c, i, groups, channels, inner):
 @device_function
 def of_group(c, i, groups, channels, inner):
     """Group norm: element i of a channel lies in sample i // inner."""
-    return i // inner * groups + c // channels
+    sample, _ = split(i, inner)
+    return sample * groups + c // channels
 
 
 @device_function

@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..language import cuda, device_function, kernel, template
+from .copy import split
 
 T = template("T")  # the dtype of the result
 ACC = template("ACC")  # the dtype of sums, or that in which elements are compared
@@ -41,17 +42,19 @@ class Pool(NamedTuple):
 
 
 @device_function
-def offset(e, channels, sizes, strides):
-    """Where element number e = (image, channel, row, column) lies."""
-    plane = e // sizes[1] // sizes[0]
-    column, row = e % sizes[1] * strides[3], e // sizes[1] % sizes[0] * strides[2]
-    return plane // channels * strides[0] + plane % channels * strides[1] + row + column
+def parts_of(e, channels, sizes):
+    """(image, channel, row, column) of element number e."""
+    lines, column = split(e, sizes[1])
+    plane, row = split(lines, sizes[0])
+    image, channel = split(plane, channels)
+    return image, channel, row, column
 
 
 @device_function
 def first_covering(i, reach, stride):
-    """The first window, from `stride` times its number on over `reach` positions, that has position `i`; at least 0."""
-    return max(0, (i - reach) // stride + 1)
+    """The first window, from `stride` times its number on over `reach` positions, that has position `i`."""
+    number, _ = split(max(0, i - reach + stride), stride)
+    return number
 
 
 @kernel
@@ -59,7 +62,7 @@ def max_pool(y, indices, x, n, lowest, how):
     """The largest element of each window, and where in the plane it is. The first of equal ones wins, and NaN over all."""
     e = cuda.grid(1)
     while e < n:
-        j, i = e % how.places[1], e // how.places[1] % how.places[0]
+        image, channel, i, j = parts_of(e, how.channels, how.places)
         top, left = i * how.stride[0] - how.padding[0], j * how.stride[1] - how.padding[1]
         bottom = min(top + (how.kernel[0] - 1) * how.dilation[0] + 1, how.sizes[0])
         right = min(left + (how.kernel[1] - 1) * how.dilation[1] + 1, how.sizes[1])
@@ -67,17 +70,16 @@ def max_pool(y, indices, x, n, lowest, how):
             top += how.dilation[0]
         while left < 0:
             left += how.dilation[1]
-        plane = e // how.places[1] // how.places[0]
-        image = plane // how.channels * how.x[0] + plane % how.channels * how.x[1]
+        plane = image * how.x[0] + channel * how.x[1]
         best = ACC(lowest)
         place = top * how.sizes[1] + left
         for row in range(top, bottom, how.dilation[0]):
             for column in range(left, right, how.dilation[1]):
-                value = ACC(x[image + row * how.x[2] + column * how.x[3]])
+                value = ACC(x[plane + row * how.x[2] + column * how.x[3]])
                 if value > best or value != value:
                     best = value
                     place = row * how.sizes[1] + column
-        at = offset(e, how.channels, how.places, how.y)
+        at = image * how.y[0] + channel * how.y[1] + i * how.y[2] + j * how.y[3]
         y[at] = T(best)
         indices[at] = place
         e += cuda.gridsize(1)
@@ -88,21 +90,21 @@ def max_pool_backward(grad_x, grad_y, indices, n, how, grad_strides, index_strid
     """Each element of the input takes the gradients of those windows whose maximum it was."""
     e = cuda.grid(1)
     while e < n:
-        column, row = e % how.sizes[1], e // how.sizes[1] % how.sizes[0]
-        plane = e // how.sizes[1] // how.sizes[0]
-        image, channel = plane // how.channels, plane % how.channels
+        image, channel, row, column = parts_of(e, how.channels, how.sizes)
         position = row * how.sizes[1] + column
         down, right = row + how.padding[0], column + how.padding[1]
         total = ACC(0)
         first_row = first_covering(down, (how.kernel[0] - 1) * how.dilation[0] + 1, how.stride[0])
         first_column = first_covering(right, (how.kernel[1] - 1) * how.dilation[1] + 1, how.stride[1])
-        for i in range(first_row, min(down // how.stride[0] + 1, how.places[0])):
-            for j in range(first_column, min(right // how.stride[1] + 1, how.places[1])):
+        last_row, _ = split(down, how.stride[0])
+        last_column, _ = split(right, how.stride[1])
+        for i in range(first_row, min(last_row + 1, how.places[0])):
+            for j in range(first_column, min(last_column + 1, how.places[1])):
                 at = image * index_strides[0] + channel * index_strides[1] + i * index_strides[2] + j * index_strides[3]
                 if indices[at] == position:
                     at = image * grad_strides[0] + channel * grad_strides[1] + i * grad_strides[2] + j * grad_strides[3]
                     total += ACC(grad_y[at])
-        grad_x[offset(e, how.channels, how.sizes, how.x)] = T(total)
+        grad_x[image * how.x[0] + channel * how.x[1] + row * how.x[2] + column * how.x[3]] = T(total)
         e += cuda.gridsize(1)
 
 
@@ -118,7 +120,7 @@ def fixed_window(i, size, places, kernel, stride, padding, padded):
 
 @device_function
 def adaptive_window(i, size, places, kernel, stride, padding, padded):
-    """The same where `places` windows cover the image evenly: from floor(i * n / m) to ceil((i + 1) * n / m)."""
+    """The same where `places` windows cover the image evenly: from floor(i * n / m) to ceil((i + 1) * n / m), in 64 bits."""
     start = i * size // places
     end = ((i + 1) * size + places - 1) // places
     return start, end, end - start
@@ -129,21 +131,20 @@ def avg_pool(y, x, n, how):
     """The sum over each window, divided by how many elements count."""
     e = cuda.grid(1)
     while e < n:
-        i, j = e // how.places[1] % how.places[0], e % how.places[1]
+        image, channel, i, j = parts_of(e, how.channels, how.places)
         top, bottom, height = WINDOW(
             i, how.sizes[0], how.places[0], how.kernel[0], how.stride[0], how.padding[0], how.padded
         )
         left, right, width = WINDOW(
             j, how.sizes[1], how.places[1], how.kernel[1], how.stride[1], how.padding[1], how.padded
         )
-        plane = e // how.places[1] // how.places[0]
-        image = plane // how.channels * how.x[0] + plane % how.channels * how.x[1]
+        plane = image * how.x[0] + channel * how.x[1]
         total = ACC(0)
         for row in range(top, bottom):
             for column in range(left, right):
-                total += ACC(x[image + row * how.x[2] + column * how.x[3]])
+                total += ACC(x[plane + row * how.x[2] + column * how.x[3]])
         divisor = how.divisor if how.divisor != 0 else height * width
-        y[offset(e, how.channels, how.places, how.y)] = T(total / ACC(divisor))
+        y[image * how.y[0] + channel * how.y[1] + i * how.y[2] + j * how.y[3]] = T(total / ACC(divisor))
         e += cuda.gridsize(1)
 
 
@@ -151,7 +152,8 @@ def avg_pool(y, x, n, how):
 def fixed_covering(i, size, places, kernel, stride, padding):
     """The windows that cover position i along a dimension: the first, and the one behind the last."""
     at = i + padding
-    return first_covering(at, kernel, stride), min(at // stride + 1, places)
+    last, _ = split(at, stride)
+    return first_covering(at, kernel, stride), min(last + 1, places)
 
 
 @device_function
@@ -165,13 +167,12 @@ def avg_pool_backward(grad_x, grad_y, n, how):
     """Each element of the input takes its share from all windows that cover it."""
     e = cuda.grid(1)
     while e < n:
-        row, column = e // how.sizes[1] % how.sizes[0], e % how.sizes[1]
+        image, channel, row, column = parts_of(e, how.channels, how.sizes)
         first_row, last_row = COVERING(row, how.sizes[0], how.places[0], how.kernel[0], how.stride[0], how.padding[0])
         first_column, last_column = COVERING(
             column, how.sizes[1], how.places[1], how.kernel[1], how.stride[1], how.padding[1]
         )
-        plane = e // how.sizes[1] // how.sizes[0]
-        image = plane // how.channels * how.y[0] + plane % how.channels * how.y[1]
+        plane = image * how.y[0] + channel * how.y[1]
         total = ACC(0)
         for i in range(first_row, last_row):
             top, bottom, height = WINDOW(
@@ -182,6 +183,6 @@ def avg_pool_backward(grad_x, grad_y, n, how):
                     j, how.sizes[1], how.places[1], how.kernel[1], how.stride[1], how.padding[1], how.padded
                 )
                 divisor = how.divisor if how.divisor != 0 else height * width
-                total += ACC(grad_y[image + i * how.y[2] + j * how.y[3]]) / ACC(divisor)
-        grad_x[offset(e, how.channels, how.sizes, how.x)] = T(total)
+                total += ACC(grad_y[plane + i * how.y[2] + j * how.y[3]]) / ACC(divisor)
+        grad_x[image * how.x[0] + channel * how.x[1] + row * how.x[2] + column * how.x[3]] = T(total)
         e += cuda.gridsize(1)

@@ -15,7 +15,7 @@ import math
 from typing import NamedTuple
 
 from ..language import cuda, device_function, kernel, template
-from .pooling import Strides, offset
+from .pooling import Strides, parts_of
 
 T = template("T")  # the dtype of the result
 ACC = template(
@@ -65,19 +65,18 @@ def upsample(y, x, n, step_down, step_right, how):
     """Each element of the result is one pixel, or a mixture of four: one that has no share counts too, for it may be infinite."""
     e = cuda.grid(1)
     while e < n:
-        i, j = e // how.places[1] % how.places[0], e % how.places[1]
-        plane = e // how.places[1] // how.places[0]
-        image = plane // how.channels * how.x[0] + plane % how.channels * how.x[1]
+        image, channel, i, j = parts_of(e, how.channels, how.places)
+        plane = image * how.x[0] + channel * how.x[1]
         top, bottom, down = SOURCE(i, how.sizes[0], how.places[0], step_down, how.aligned)
         left, right, across = SOURCE(j, how.sizes[1], how.places[1], step_right, how.aligned)
-        upper, lower = image + top * how.x[2], image + bottom * how.x[2]
+        upper, lower = plane + top * how.x[2], plane + bottom * how.x[2]
         value = ACC(x[upper + left * how.x[3]])
         if MIXES:
             value = value * (ACC(1) - across) + ACC(x[upper + right * how.x[3]]) * across
             below = ACC(x[lower + left * how.x[3]])
             below = below * (ACC(1) - across) + ACC(x[lower + right * how.x[3]]) * across
             value = value * (ACC(1) - down) + below * down
-        y[offset(e, how.channels, how.places, how.y)] = T(value)
+        y[image * how.y[0] + channel * how.y[1] + i * how.y[2] + j * how.y[3]] = T(value)
         e += cuda.gridsize(1)
 
 
@@ -109,9 +108,8 @@ def upsample_backward(grad_x, grad_y, n, step_down, step_right, how):
     """Each pixel takes its share of the gradient of every element that read it."""
     e = cuda.grid(1)
     while e < n:
-        row, column = e // how.sizes[1] % how.sizes[0], e % how.sizes[1]
-        plane = e // how.sizes[1] // how.sizes[0]
-        image = plane // how.channels * how.y[0] + plane % how.channels * how.y[1]
+        image, channel, row, column = parts_of(e, how.channels, how.sizes)
+        plane = image * how.y[0] + channel * how.y[1]
         first_row, last_row = READERS(row, how.sizes[0], how.places[0], step_down)
         first_column, last_column = READERS(column, how.sizes[1], how.places[1], step_right)
         total = ACC(0)
@@ -123,6 +121,6 @@ def upsample_backward(grad_x, grad_y, n, step_down, step_right, how):
                     low, high, part = SOURCE(j, how.sizes[1], how.places[1], step_right, how.aligned)
                     of_column = SHARE(low, high, part, column)
                     if of_column != 0:
-                        total += of_row * of_column * ACC(grad_y[image + i * how.y[2] + j * how.y[3]])
-        grad_x[offset(e, how.channels, how.sizes, how.x)] = T(total)
+                        total += of_row * of_column * ACC(grad_y[plane + i * how.y[2] + j * how.y[3]])
+        grad_x[image * how.x[0] + channel * how.x[1] + row * how.x[2] + column * how.x[3]] = T(total)
         e += cuda.gridsize(1)

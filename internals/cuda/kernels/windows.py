@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from ..language import cuda, kernel, template
 from .convolution import covering_place
+from .copy import split
 
 T = template("T")  # the dtype of the result
 ACC = template("ACC")  # the dtype of sums
@@ -21,7 +22,8 @@ def im2col(columns, x, n, elements, windows, how):
     """columns[image, q, p] = element q of window p."""
     e = cuda.grid(1)
     while e < n:
-        p, q, image = e % windows, e // windows % elements, e // windows // elements
+        row, p = split(e, windows)
+        image, q = split(row, elements)
         columns[e] = T(WINDOW_ELEMENT(x, 0, q, image * windows + p, how))
         e += cuda.gridsize(1)
 

@@ -21,7 +21,7 @@ from internals.core.tensor_impl import TensorImpl, empty_contiguous
 
 from ..device_array import flat
 from ..kernels import compaction as kernels
-from ..launch import launch_1d, threads_for
+from ..launch import counted, launch_1d, threads_for
 
 
 def nonzero(self: TensorImpl, out: Any = None) -> Any:
@@ -32,7 +32,7 @@ def nonzero(self: TensorImpl, out: Any = None) -> Any:
     out = nonzero_output(self, n, out)
     if self.dim():
         stride, step = out.stride()
-        launch_1d(kernels.coordinates, n, flat(out), flat(positions), n, tuple(self.shape), stride, step)
+        launch_1d(counted(kernels.coordinates, self.numel()), n, flat(out), flat(positions), n, tuple(self.shape), stride, step)
     return out
 
 
@@ -49,7 +49,8 @@ def masked_select(self: TensorImpl, mask: TensorImpl, out: Any = None) -> Any:
     n = positions.numel()
     out = set_output((n,), self.dtype, out, device=self.device)
     sizes, strides = tuple(source.shape) or (1,), tuple(source.stride()) or (1,)
-    launch_1d(kernels.take, n, flat(out), flat(source), flat(positions), n, sizes, strides, out.stride(0))
+    kernel = counted(kernels.take, source.numel())
+    launch_1d(kernel, n, flat(out), flat(source), flat(positions), n, sizes, strides, out.stride(0))
     return out
 
 
@@ -75,11 +76,12 @@ def true_positions(mask: Any) -> Any:
     block = threads_for(n)
     blocks = (n + block - 1) // block
     counts = empty_contiguous((blocks,), dt.int64, mask.device)
-    kernels.count[blocks, block](flat(counts), flat(mask), n, sizes, strides)
+    counted(kernels.count, n)[blocks, block](flat(counts), flat(mask), n, sizes, strides)
     before = _scan(counts, blocks)
     positions = empty_contiguous((int(before[blocks].item()),), dt.int64, mask.device)
     if positions.numel():
-        kernels.write_positions[blocks, block](flat(positions), flat(before), flat(mask), n, sizes, strides)
+        write = counted(kernels.write_positions, n)
+        write[blocks, block](flat(positions), flat(before), flat(mask), n, sizes, strides)
     return positions
 
 

@@ -35,7 +35,7 @@ from ..kernels.convolution import Windows
 from ..kernels.functors import add
 from ..kernels.gemm import Blocking
 from ..language import Kernel
-from ..launch import launch_1d
+from ..launch import counted, launch_1d
 from .matmul import LARGE, LAST_BLOCK, MEDIUM, blocking, forced, lanes_for
 from .opmath import acc_type, dtype_of
 
@@ -145,7 +145,7 @@ def fill_weight(w: Any, y: Any, x: Any, how: Windows, groups: int) -> None:
     m, n, k = how.outputs, how.channels * how.taps, y.shape[0] * prod(how.places)
     T = w.dtype.np.type
     if how.channels == 1 and groups > 1 and w.numel():
-        kernel = depthwise_gradient(T)
+        kernel = counted(depthwise_gradient(T), k)
         kernel[groups * how.outputs * how.taps, lanes_for(k)](flat(w), flat(y), flat(x), k, how)
         return
     parts = parts_of(m, n, k, groups)
@@ -179,13 +179,15 @@ def _multiply(
         return
     T, acc = c.dtype.np.type, acc_type(c.dtype)
     arrays = flat(c), flat(a), flat(b), flat(c if bias is None else bias.contiguous())
+    largest = max(n, k, groups * m, sum(map(max, (how.sizes, how.padding, how.stride))))
     scaling = acc(1), acc(0 if bias is None else 1)
     if parts == 1 and (groups > LAST_BLOCK or not is_tiled(m)):
-        launch_1d(direct(which, T), groups * m * n, *arrays, groups, m, n, k, how, *scaling)
+        launch_1d(counted(direct(which, T), largest), groups * m * n, *arrays, groups, m, n, k, how, *scaling)
         return
     cut = blocking(m, n, groups * parts, c.dtype)
     share = -(-k // parts)
-    tiles(which, T, cut)[cut.grid(m, n, groups * parts), cut.threads](*arrays, m, n, k, share, groups, how, *scaling)
+    kernel = counted(tiles(which, T, cut), largest)
+    kernel[cut.grid(m, n, groups * parts), cut.threads](*arrays, m, n, k, share, groups, how, *scaling)
 
 
 def is_tiled(m: int) -> bool:

@@ -32,13 +32,12 @@ from internals.core.tensor_impl import TensorImpl, array, empty, from_array
 from .. import backend, fallback
 from ..kernels import elementwise as kernels
 from ..language import DeviceFunction, Kernel
-from ..launch import Repeated, blocks_for, threads_for
+from ..launch import Repeated, blocks_for, counted, threads_for
 from . import loops
 from .copy import walk
 from .opmath import opmath_dtype, opmath_type
 
 KERNELS = (kernels.unary, kernels.binary, kernels.ternary)
-INDEX_LIMIT = 1 << 31  # more elements than that are counted in 64 bits
 
 
 def run_loop(iterator: TensorIterator, decisions: Any, loop: Any) -> None:
@@ -134,10 +133,8 @@ def instance(
         names[kept] = opmath_type(target)
         through_half = target is dt.float16 and d is not dt.float16
         names[convert] = kernels.half_to_single if through_half else names[kept]
-    if not is_dense:
-        names["INDEX"] = np.uint32 if numel < INDEX_LIMIT else np.int64
     bound: Kernel = KERNELS[len(dtypes) - 1].bind(**names)
-    return bound
+    return counted(bound, numel)
 
 
 def _call(inputs: int, elements: list[int], own: int) -> str:

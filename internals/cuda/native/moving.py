@@ -93,6 +93,7 @@ def unfold_backward(grad_in: TensorImpl, input_sizes: Sequence[int], dim: int, s
     along = strides[d] if strides else 0
     kernel = kernels.unfold_backward.bind(T=opmath_type(grad_in.dtype))
     sizes, strides_ = tuple(input_sizes) or (1,), tuple(strides) or (0,)
+    step = min(step, sizes[d])  # for a single window, any that leads beyond
     launch_1d(kernel, n, flat(result), flat(grad_in), n, sizes, strides_, d, windows, size, step, along, within)
     return result
 

@@ -31,7 +31,7 @@ from ..kernels import normalization as kernels
 from ..kernels import reduction_functors_wide as functors
 from ..kernels.block_reduction import accumulator, block_total
 from ..kernels.functors import add
-from ..launch import launch_1d
+from ..launch import counted, launch_1d
 from .opmath import acc_type, dtype_of, scalar_type
 from .reducing import Reduction, contiguous_rows, examples, plan_for, processors, reduce
 
@@ -156,7 +156,7 @@ def _normalize_rows(
         channel, plan.along_x, T, scalar_type(input.dtype), scalar_type(mean.dtype), weight is None, bias is None
     )
     tensors = contiguous(output, mean, rstd, input, weight, bias)
-    kernel[plan.grid, plan.block](*arrays(tensors), rows, n, T(eps), *numbers)
+    counted(kernel, n)[plan.grid, plan.block](*arrays(tensors), rows, n, T(eps), *numbers)
 
 
 @cache

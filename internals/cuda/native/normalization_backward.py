@@ -24,7 +24,7 @@ from ..kernels import normalization_backward as kernels
 from ..kernels.block_reduction import accumulator, block_total
 from ..kernels.copy import offset_of
 from ..kernels.reduction import evenly
-from ..launch import launch_1d
+from ..launch import counted, launch_1d
 from .normalization import arrays, contiguous, dense, distance_of_channels, reciprocal_deviation
 from .opmath import acc_type, dtype_of, scalar_type
 from .reducing import Rows, as_rows, contiguous_rows, plan_for, processors
@@ -141,7 +141,7 @@ def _rows_gradient(channel: str, g: Any, x: Any, mean: Any, rstd: Any, weight: A
         plan = plan_for(contiguous_rows(rows, n, 1), processors(x.device.index), False)
         kernel = rows_kernel(channel, plan.along_x, T, scalar_type(x.dtype), weight is None)
         tensors = [out, g, x, *contiguous(mean, rstd, weight)]
-        kernel[plan.grid, plan.block](*arrays(tensors), rows, n, *numbers)
+        counted(kernel, n)[plan.grid, plan.block](*arrays(tensors), rows, n, *numbers)
     return out
 
 
@@ -155,6 +155,7 @@ def _parameter_gradients(
     if layout.height:
         kernel = sums_kernel(statistic, plan.along_x, len(layout.gone) == 1, T)
         tensors = [dw, db, g, x, *contiguous(mean, rstd)]
+        kernel = counted(kernel, max(layout.height, layout.length))
         kernel[plan.grid, plan.block](*arrays(tensors), layout.height, layout.length, *numbers, *layout)
     return (dw.sum(0), db.sum(0)) if plan.splits > 1 else (dw[0], db[0])
 

@@ -30,7 +30,7 @@ from ..fallback import on_cpu
 from ..kernels import pooling as kernels
 from ..kernels.pooling import Pool, Strides
 from ..language import Kernel
-from ..launch import launch_1d
+from ..launch import counted, launch_1d
 from .opmath import acc_type, dtype_of
 
 
@@ -73,7 +73,7 @@ def max_pool2d_with_indices_backward(
     result = empty_as(self, self.shape)
     how = geometry_of(result, grad_output, kernel, stride, padding, dilation)
     arrays, n = (flat(result), flat(grad_output), flat(indices)), result.numel()
-    launch_1d(max_pool_backward(self.dtype.np.type), n, *arrays, n, how, four(grad_output), four(indices))
+    launch_1d(_reaching(max_pool_backward(self.dtype.np.type), how), n, *arrays, n, how, four(grad_output), four(indices))
     return result
 
 
@@ -118,7 +118,8 @@ def avg_pool2d_backward(
     result = empty_as(self, self.shape)
     how = geometry_of(result, grad_output, kernel, stride, padding, (1, 1), divisor_override, count_include_pad)
     n = result.numel()
-    launch_1d(avg_pool_backward(self.dtype.np.type, False), n, flat(result), flat(grad_output), n, how)
+    kernel = _reaching(avg_pool_backward(self.dtype.np.type, False), how)
+    launch_1d(kernel, n, flat(result), flat(grad_output), n, how)
     return result
 
 
@@ -163,6 +164,11 @@ def four(t: Any) -> Strides:
     """The strides of (N, C, H, W), or of (C, H, W) with a batch of one before it."""
     n, c, h, w = t.stride() if t.dim() == 4 else (0, *t.stride())
     return n, c, h, w
+
+
+def _reaching(kernel: Kernel, how: Pool) -> Kernel:
+    """`kernel`, which divides positions in the padded image by strides."""
+    return counted(kernel, sum(map(max, (how.sizes, how.padding, how.stride))))
 
 
 @cache

@@ -35,6 +35,7 @@ from ..kernels import reduction_functors as functors
 from ..kernels.accumulators import THREADS
 from ..kernels.block_reduction import Accumulator, accumulator, block_total
 from ..kernels.copy import offset_of
+from ..launch import counted
 from .opmath import dtype_of
 
 UNROLL = 4  # elements that a thread has on their way at once
@@ -200,6 +201,7 @@ def _launch(
     last: bool = True,
 ) -> None:  # fmt: skip
     kernel = instance(reduction, plan.along_x, len(rows.gone) == 1, first, last)
+    kernel = counted(kernel, max(rows.height, rows.length))
     missing = (0, 0)
     kernel[plan.grid, plan.block](
         *(*outs, *missing)[:3], *(*sources, *missing)[:3], rows.height, rows.length, parameter, *rows

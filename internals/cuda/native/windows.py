@@ -20,7 +20,7 @@ from ..fallback import on_cpu
 from ..kernels import windows as kernels
 from ..kernels.convolution import Windows, window_element
 from ..language import Kernel
-from ..launch import launch_1d
+from ..launch import counted, launch_1d
 from .convolution import has_kernel
 from .opmath import acc_type, dtype_of
 from .pooling import four
@@ -51,7 +51,8 @@ def col2im(self: Any, output_size: Pair, kernel_size: Pair, dilation: Pair, padd
     out = empty_contiguous((*self.shape[:-2], channels, *output_size), self.dtype, self.device)
     how = _geometry(output_size, places, kernel_size, stride, padding, dilation, (0, 0, 0, 0), 1)
     n, windows = out.numel(), places[0] * places[1]
-    launch_1d(_col2im(self.dtype.np.type), n, flat(out), flat(self.contiguous()), n, windows, how)
+    kernel = counted(_col2im(self.dtype.np.type), sum(map(max, (how.sizes, how.padding, how.stride))))
+    launch_1d(kernel, n, flat(out), flat(self.contiguous()), n, windows, how)
     return out
 
 
