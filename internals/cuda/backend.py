@@ -59,6 +59,7 @@ _driver: Driver | None = None
 _asked: Choice | None = None  # what use_simulator() asked for
 _local = _Current()
 _on_change: list[Callable[[], None]] = []
+_cuda_asked = False  # CUDA's own library was initialised, if only to count devices
 _in_bad_fork = False  # this is the child of a process that had initialised CUDA
 
 
@@ -232,10 +233,16 @@ def _initialize() -> Driver:
         return _driver
 
 
+def forks_are_bad() -> None:
+    """Have children of this process refuse CUDA from now on: it is about to be initialised."""
+    global _cuda_asked
+    _cuda_asked = True
+
+
 def _forked() -> None:
     """In a child process, which has the parent's objects but none of its threads, and no context of the GPU's driver."""
     global _driver, _in_bad_fork, _lock
-    _in_bad_fork = _in_bad_fork or _driver is not None
+    _in_bad_fork = _in_bad_fork or _cuda_asked or _driver is not None
     _driver, _lock = None, threading.RLock()
 
 

@@ -7,8 +7,9 @@ Nothing is initialised before something needs a device; then the real GPU is tak
 (`backend.py`). `is_available()` is about real GPUs only: a program that asks it, to decide where to run, runs on the CPU where
 there is none, also when there is a simulated device for whoever names it.
 
-How the real one differs: `is_available` may count through NVML, so that a process can still fork afterwards; NVIDIA's management
-library also tells temperatures, clocks and power.
+`is_available()` and `device_count()` ask NVML (`nvml.py`), so that a process can still fork afterwards.
+
+How the real one differs: NVIDIA's management library also tells temperatures, clocks and power.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The calls go through `cuda.bindings`, on which numba.cuda stands too: both see t
 memory and streams made here can be handed to kernels that numba compiles. Each call makes the context of its device current
 first.
 
-`availability()` tells whether there is a GPU without loading anything but the driver's own library.
+`availability()` tells whether there is a GPU without initialising CUDA, where NVML can tell.
 
 How the real one differs: PyTorch uses the runtime API, whose calls find the context by themselves, and its kernels are in the
 library; here a kernel is compiled when it is first launched.
@@ -23,8 +23,9 @@ import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from . import nvml
 from .activity import Activity
-from .backend import current_device, current_stream, explain
+from .backend import current_device, current_stream, explain, forks_are_bad
 from .device_array import flat
 from .driver import (
     COPY_KINDS,
@@ -41,7 +42,7 @@ from .gpu_recording import GpuRecording
 if TYPE_CHECKING:
     from .launch import Repeated
 
-NON_BLOCKING, DISABLE_TIMING, PORTABLE, HOST_MEMORY = 1, 2, 1, 1  # values of cuda.h
+NON_BLOCKING, DISABLE_TIMING, PORTABLE = 1, 2, 1  # values of cuda.h
 
 
 class Availability(NamedTuple):
@@ -53,7 +54,7 @@ class Availability(NamedTuple):
 
 @functools.cache
 def availability() -> Availability:
-    """Asks the driver itself, as `torch.cuda.device_count` does."""
+    """Asks NVML, and where that does not answer the driver itself, as `torch.cuda.device_count` does."""
     if os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0"):
         return Availability(0, "NUMBA_ENABLE_CUDASIM is set, so numba would not compile for it")
     library = "nvcuda.dll" if os.name == "nt" else ctypes.util.find_library("cuda") or "libcuda.so.1"
@@ -61,13 +62,17 @@ def availability() -> Availability:
         libcuda = ctypes.CDLL(library)
     except OSError:
         return Availability(0, "there is no NVIDIA driver on this system")
-    count = ctypes.c_int(0)
-    status = libcuda.cuInit(0) or libcuda.cuDeviceGetCount(ctypes.byref(count))
-    if status or not count.value:
+    count, status = nvml.device_count(), 0
+    if count is None:
+        forks_are_bad()
+        found = ctypes.c_int(0)
+        status = libcuda.cuInit(0) or libcuda.cuDeviceGetCount(ctypes.byref(found))
+        count = 0 if status else found.value
+    if not count:
         return Availability(0, f"the NVIDIA driver finds no device, error {status}")
     if importlib.util.find_spec("numba_cuda") is None or importlib.util.find_spec("cuda.bindings") is None:
         return Availability(0, "there is one, but not what compiles for it: pip install 'numba-cuda[cu13]'")
-    return Availability(count.value, "")
+    return Availability(count, "")
 
 
 class GpuDriver(Driver):
@@ -179,9 +184,10 @@ class GpuDriver(Driver):
         return self._is_pinned(pointer)
 
     def _is_pinned(self, pointer: int) -> bool:
-        attribute = self._binding.CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMORY_TYPE
-        status, kind = self._binding.cuPointerGetAttribute(attribute, pointer)
-        return not int(status) and int(kind) == HOST_MEMORY  # memory that CUDA knows nothing of is an error
+        # It fails for what `cuMemHostAlloc` did not allocate. The memory type of a pointer is no answer: where kernels can read
+        # pageable memory (HMM, Grace Hopper), that may be said to be the host's as well, and a copy from it would not be waited for.
+        status, *_ = self._binding.cuMemHostGetFlags(pointer)
+        return not int(status)
 
     # Streams and work
 
@@ -307,8 +313,10 @@ class GpuDriver(Driver):
 
     def take_event(self, device: int, timing: bool) -> Any:
         """An event of the driver: creating one takes longer than using it again."""
-        spare = self._spare_events.get((device, timing))
-        return spare.pop() if spare else self.call("cuEventCreate", 0 if timing else DISABLE_TIMING)
+        try:
+            return self._spare_events[device, timing].pop()
+        except (KeyError, IndexError):  # asking first would be too early: another thread may take the last one
+            return self.call("cuEventCreate", 0 if timing else DISABLE_TIMING)
 
     def give_event_back(self, device: int, timing: bool, event: Any) -> None:
         self._spare_events.setdefault((device, timing), []).append(event)

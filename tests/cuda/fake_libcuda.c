@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_IMAGE = 200, INVALID_CONTEXT = 201, NOT_FOUND = 500 };
+enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, INVALID_IMAGE = 200, INVALID_CONTEXT = 201 };
+enum { NOT_FOUND = 500 };
 enum { NOT_READY = 600, ILLEGAL_ADDRESS = 700 };
 typedef uint64_t Pointer;
 
@@ -27,7 +29,11 @@ static void tell(const char *format, ...) {
     fclose(file);
 }
 
-int cuInit(unsigned flags) { return SUCCESS; }
+int cuInit(unsigned flags) { /* in the child of a process that has called it, it fails */
+    static pid_t caller;
+    if (!caller) caller = getpid();
+    return caller == getpid() ? (tell("init"), SUCCESS) : NOT_INITIALIZED;
+}
 int cuDriverGetVersion(int *version) { return *version = 13000, SUCCESS; }
 int cuGetErrorString(int error, const char **text) {
     return *text = error == ILLEGAL_ADDRESS ? "an illegal memory access was encountered" : "out of memory", SUCCESS;
@@ -70,10 +76,13 @@ int cuMemHostAlloc(void **pointer, size_t n, unsigned flags) {
     tell("pinned, flags %u", flags);
     return SUCCESS;
 }
+int cuMemHostGetFlags(unsigned *flags, void *pointer) {
+    return (Pointer)pointer == pinned ? (*flags = 1, SUCCESS) : INVALID_VALUE;
+}
 int cuMemFreeHost(void *pointer) { return free(pointer), SUCCESS; }
 int cuPointerGetAttribute(void *value, int attribute, Pointer pointer) {
     if (attribute == 9) return *(int *)value = 0, SUCCESS;
-    if (attribute == 2 && pointer == pinned) return *(unsigned *)value = 1, SUCCESS;
+    if (attribute == 2) return *(unsigned *)value = 1, SUCCESS; /* pageable memory too, as where kernels can read it */
     return INVALID_VALUE;
 }
 int cuMemcpyHtoDAsync_v2(Pointer to, const void *from, size_t n, void *stream) {

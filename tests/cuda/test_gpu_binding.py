@@ -14,6 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from internals.cuda import backend, nvml
+
+UUIDS = ["GPU-00000000-fake", "GPU-10000000-fake"]
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 
 pytestmark = [
@@ -92,20 +95,82 @@ for device in (0, 1):
 """
 
 
-def run(folder: Path, program: str) -> tuple[list[str], list[str]]:
-    """What the program prints, and what the library was asked to do."""
-    source = Path(__file__).with_name("fake_libcuda.c")
+FORK = """
+import os
+import internals as torch
+from internals.cuda import backend
+
+print(torch.cuda.is_available(), torch.cuda.device_count(), backend.initialized(), flush=True)
+child = os.fork()
+if not child:
+    try:
+        print(torch.cuda.get_device_name(1), flush=True)
+    except RuntimeError as error:
+        print(error, flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+"""
+
+
+def run(folder: Path, program: str, nvml: bool = False, **more: str) -> tuple[list[str], list[str]]:
+    """What the program prints, and what the library was asked to do; `nvml`: there is a library that counts devices."""
     assert COMPILER is not None
-    subprocess.run([COMPILER, "-shared", "-fPIC", "-o", folder / "libcuda.so.1", source, "-ldl"], check=True)
+    for library in ["libcuda", "libnvidia-ml"] if nvml else ["libcuda"]:
+        source = Path(__file__).with_name("fake_libcuda.c" if library == "libcuda" else "fake_libnvml.c")
+        subprocess.run([COMPILER, "-shared", "-fPIC", "-o", folder / f"{library}.so.1", source, "-ldl"], check=True)
     script, log = folder / "program.py", folder / "log"
     script.write_text(program)
     variables = {
         k: v for k, v in os.environ.items() if not k.startswith(("NUMBA_ENABLE_CUDASIM", "CUDA_", "INTERNALS_CUDA"))
     }
-    variables |= {"LD_LIBRARY_PATH": str(folder), "FAKE_LIBCUDA_LOG": str(log), "PYTHONPATH": os.getcwd()}
+    variables |= {"LD_LIBRARY_PATH": str(folder), "FAKE_LIBCUDA_LOG": str(log), "PYTHONPATH": os.getcwd(), **more}
+    log.touch()
     done = subprocess.run([sys.executable, script], env=variables, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines(), log.read_text().splitlines()
+
+
+def test_who_asked_whether_there_is_a_gpu_can_still_fork(tmp_path: Path) -> None:
+    printed, calls = run(tmp_path, FORK, nvml=True)
+    assert printed == ["True 2 False", "Fake 1"] and calls == ["init"]  # by the child
+
+
+@pytest.mark.parametrize("why", ["no library", "told to"])
+def test_where_cuda_itself_had_to_be_asked_the_child_is_told(tmp_path: Path, why: str) -> None:
+    told = {"PYTORCH_NVML_BASED_CUDA_CHECK": "0"} if why == "told to" else {}
+    printed, calls = run(tmp_path, FORK, nvml=why == "told to", **told)
+    assert printed == ["True 2 False", backend.FORKED] and calls == ["init"]
+
+
+@pytest.mark.parametrize(
+    "visible, count",
+    [
+        ("", 0), ("0", 1), ("1,0", 2), ("0,0", 0), ("1,2,0", 1), ("0,-1,1", 1), ("-1", 0), ("1gpu0,0ampere", 2), ("no", 0),
+        ("GPU-1", 1), ("GPU-1,GPU-0", 2), ("GPU-", 0), ("GPU-1,0", 1), ("GPU-9", 0), ("GPU-1,GPU-10000000-fake", 0),
+    ],
+)  # fmt: skip
+def test_devices_are_counted_as_cuda_would(visible: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyTorch's own count says the same: of two GPUs, for each of these values of CUDA_VISIBLE_DEVICES."""
+    monkeypatch.setattr(nvml, "_uuids", lambda: UUIDS)
+    monkeypatch.delenv("PYTORCH_NVML_BASED_CUDA_CHECK", raising=False)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert nvml.device_count() == count
+    torch = pytest.importorskip("torch", reason="compares with PyTorch where it is installed")
+    monkeypatch.setattr(torch.cuda, "_raw_device_count_nvml", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "_raw_device_uuid_nvml", lambda: UUIDS)
+    assert torch.cuda._device_count_nvml() == count
+
+
+def test_where_nvml_cannot_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(nvml, "LIBRARY", "libno-such-thing.so.1")
+    assert nvml.device_count() is None
+    monkeypatch.setattr(nvml, "_uuids", lambda: None)
+    assert nvml.device_count() is None
+    monkeypatch.setattr(nvml, "_uuids", lambda: UUIDS)
+    assert nvml.device_count() == 2
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "MIG-1")
+    assert nvml.device_count() is None
 
 
 def test_memory_streams_and_events(tmp_path: Path) -> None:
@@ -117,7 +182,7 @@ def test_memory_streams_and_events(tmp_path: Path) -> None:
         "CUDA error: out of memory",
         "[('cudaMemsetAsync', 'host'), ('Memset (Device)', 'memset')]",
     ]
-    assert calls[:8] == [
+    assert [c for c in calls if c != "init"][:8] == [
         "stream, flags 1, priority -2", "h2d 4096", "wait", "d2d 4096", "d2h 4096", "wait", "pinned, flags 1", "memset 255 16",
     ]  # fmt: skip
     assert calls.count("event, flags 0") >= 2 and calls.count("event, flags 2") == 1 and "wait for event" in calls
