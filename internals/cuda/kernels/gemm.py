@@ -41,6 +41,7 @@ THREADS = template("THREADS")
 A_PITCH, B_PITCH = template("A_PITCH"), template("B_PITCH")
 A_ALONG_K, B_ALONG_K = template("A_ALONG_K"), template("B_ALONG_K")  # whether neighbours in memory have neighbouring q
 ALIGNMENT: Any = by_executor(gpu=16, elsewhere=None)  # bytes; 128-bit loads need it
+NATURAL: Any = by_executor(gpu=np.uint32, elsewhere=int)  # what is never negative: nothing is kept to count from an array's end
 
 
 @kernel
@@ -52,11 +53,11 @@ def gemm(c, a, b, addend, m, n, k, share, batches, where, alpha, beta):
     a_part = cuda.local.array(ROWS, ACC)
     b_part = cuda.local.array(COLUMNS, ACC)
     places = cuda.local.array(COLUMNS, np.int64)
-    thread = cuda.threadIdx.x
+    thread = NATURAL(cuda.threadIdx.x)
     batch = cuda.blockIdx.z % batches
     first = cuda.blockIdx.z // batches * share  # the part of k that is summed: from here to `end`
     end = min(k, first + share)
-    first_row, first_column = cuda.blockIdx.y * BLOCK_ROWS, cuda.blockIdx.x * BLOCK_COLUMNS
+    first_row, first_column = NATURAL(cuda.blockIdx.y) * BLOCK_ROWS, NATURAL(cuda.blockIdx.x) * BLOCK_COLUMNS
     row = thread // (BLOCK_COLUMNS // COLUMNS) * WIDTH  # where the thread's rows and columns begin in the block
     column = thread % (BLOCK_COLUMNS // COLUMNS) * WIDTH
     row_jump, column_jump = BLOCK_ROWS // ROWS * WIDTH, BLOCK_COLUMNS // COLUMNS * WIDTH  # from one run to the next
