@@ -55,7 +55,13 @@ def main(arguments: Sequence[str] = ()) -> int:
     parser = argparse.ArgumentParser(prog="python -m internals doctor", description="what is present and absent here")
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     parser.add_argument("--workshop", action="store_true", help="also try it: a kernel, a picture, JupyterLab; for a workshop")
+    parser.add_argument("--gpu", action="store_true", help="try CUDA instead: one launch, and what else can go wrong")
     options = parser.parse_args(list(arguments))
+    if options.gpu:
+        from internals.cuda.preflight import trials
+        from internals.preflight import preflight
+
+        return preflight(trials())
     findings = examine(probes())
     ready = not missing(findings)
     if options.json:

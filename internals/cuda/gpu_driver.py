@@ -57,9 +57,8 @@ def availability() -> Availability:
     """Asks NVML, and where that does not answer the driver itself, as `torch.cuda.device_count` does."""
     if os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0"):
         return Availability(0, "NUMBA_ENABLE_CUDASIM is set, so numba would not compile for it")
-    library = "nvcuda.dll" if os.name == "nt" else ctypes.util.find_library("cuda") or "libcuda.so.1"
     try:
-        libcuda = ctypes.CDLL(library)
+        libcuda = ctypes.CDLL(library_name())
     except OSError:
         return Availability(0, "there is no NVIDIA driver on this system")
     count, status = nvml.device_count(), 0
@@ -73,6 +72,11 @@ def availability() -> Availability:
     if importlib.util.find_spec("numba_cuda") is None or importlib.util.find_spec("cuda.bindings") is None:
         return Availability(0, "there is one, but not what compiles for it: pip install 'numba-cuda[cu13]'")
     return Availability(count, "")
+
+
+def library_name() -> str:
+    """The driver's own library, `libcuda`."""
+    return "nvcuda.dll" if os.name == "nt" else ctypes.util.find_library("cuda") or "libcuda.so.1"
 
 
 class GpuDriver(Driver):
@@ -185,7 +189,7 @@ class GpuDriver(Driver):
 
     def _is_pinned(self, pointer: int) -> bool:
         # It fails for what `cuMemHostAlloc` did not allocate. The memory type of a pointer is no answer: where kernels can read
-        # pageable memory (HMM, Grace Hopper), that may be said to be the host's as well, and a copy from it would not be waited for.
+        # pageable memory (HMM, Grace Hopper), that may be called the host's as well, and a copy from it would not be waited for.
         status, *_ = self._binding.cuMemHostGetFlags(pointer)
         return not int(status)
 

@@ -4,8 +4,8 @@
 only want to know whether there is a GPU ask NVIDIA's management library. It knows the machine, not the process: which GPUs
 `CUDA_VISIBLE_DEVICES` leaves, and in which order, has to be worked out here, as CUDA does it.
 
-How the real one differs: `is_available` asks like this only with PYTORCH_NVML_BASED_CUDA_CHECK=1, `device_count` always; here both
-do, unless that variable is 0.
+How the real one differs: `is_available` asks like this only with PYTORCH_NVML_BASED_CUDA_CHECK=1, `device_count` always; here
+both do, unless that variable is 0.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def device_count() -> int | None:
 
 
 def named(asked: str) -> list[str]:
-    """The GPUs that `CUDA_VISIBLE_DEVICES` names, as indices or beginnings of UUIDs; what follows a name of neither kind is ignored."""
+    """What `CUDA_VISIBLE_DEVICES` names, up to a name of another kind than the first: indices, or beginnings of UUIDs."""
     pattern = r"GPU-\S*" if asked.startswith("GPU-") else r"\+?(\d+)"
     found = []
     for name in asked.split(","):

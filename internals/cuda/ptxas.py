@@ -1,6 +1,6 @@
 """What becomes of PTX on a chip: registers, and what did not fit into them, as ptxas reports it (`nvcc -Xptxas=-v`).
 
-    registers_of(ptx(kernel, ...), (9, 0))      # Registers(used=128, spilled=0, shared=8448, stack=0)
+    registers_of(ptx(kernel, ...), (9, 0))      # Registers(used=128, spilled=0, stack=0)
 
 ptxas comes within nvJitLink, so that this works without a GPU. A spill is a register kept in memory because there are no more;
 in an inner loop it costs more than whatever wanted the register.
@@ -18,11 +18,10 @@ from .ptx import FIX, PtxError, PtxUnavailable
 
 
 class Registers(NamedTuple):
-    """Of a thread, but `shared`: bytes of a block. `spilled` and `stack` are bytes of memory that is slow to reach."""
+    """Of a thread. `spilled` and `stack` are bytes of memory, `stack` those for arrays that are no registers as well."""
 
     used: int
     spilled: int
-    shared: int
     stack: int
 
 
@@ -48,8 +47,8 @@ def read(report: str) -> Registers:
         found = re.search(pattern, report)
         return int(found[1]) if found else 0
 
-    shared, stack = number(r"(\d+) bytes smem"), number(r"(\d+) bytes stack frame")
-    return Registers(number(r"Used (\d+) registers"), number(r"(\d+) bytes spill stores"), shared, stack)
+    patterns = r"Used (\d+) registers", r"(\d+) bytes spill stores", r"(\d+) bytes stack frame"
+    return Registers(*map(number, patterns))
 
 
 def nvjitlink() -> Any:

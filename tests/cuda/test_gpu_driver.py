@@ -309,7 +309,8 @@ def test_every_name_that_is_used_exists_in_the_true_binding() -> None:
     arity = {
         "cuMemAlloc": 1, "cuMemFree": 1, "cuMemHostAlloc": 2, "cuMemFreeHost": 1, "cuMemcpyHtoDAsync": 4, "cuMemcpyDtoHAsync": 4,
         "cuMemcpyDtoDAsync": 4, "cuMemcpyPeerAsync": 6, "cuMemsetD8Async": 4, "cuStreamCreateWithPriority": 2,
-        "cuStreamWaitEvent": 3, "cuEventRecord": 2, "cuEventElapsedTime": 2, "cuEventCreate": 1, "cuPointerGetAttribute": 2, "cuMemHostGetFlags": 1,
+        "cuStreamWaitEvent": 3, "cuEventRecord": 2, "cuEventElapsedTime": 2, "cuEventCreate": 1, "cuPointerGetAttribute": 2,
+        "cuMemHostGetFlags": 1,
         "cuDeviceGetAttribute": 2, "cuDeviceGetName": 2, "cuDevicePrimaryCtxRetain": 1, "cuCtxSetCurrent": 1,
         "cuLaunchKernel": 11,
     }  # fmt: skip

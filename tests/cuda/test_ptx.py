@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 import subprocess
 import sys
 from typing import Any
@@ -19,9 +20,9 @@ import internals.cuda.native
 from internals.cuda import ptx_compiler
 from internals.cuda.device_array import DeviceArray
 from internals.cuda.language import Kernel, cuda, device_function, kernel, template
-from internals.cuda.ptx import Ptx, PtxError, PtxUnavailable, compile_all, ptx, type_name
+from internals.cuda.ptx import CAPABILITY, Ptx, PtxError, PtxUnavailable, compile_all, ptx, type_name
 from internals.cuda.ptx_text import readable
-from tests.support import full
+from internals.cuda.ptxas import registers_of
 
 op, T = template("op"), template("T")
 
@@ -70,20 +71,23 @@ def compiled() -> list[Ptx | PtxError]:
     )
 
 
-def compile_or_skip(items: list[Any], lineinfo: bool = False) -> list[Ptx | PtxError]:
+def compile_or_skip(
+    items: list[Any], lineinfo: bool = False, cc: tuple[int, int] = CAPABILITY
+) -> list[Ptx | PtxError]:
     try:
-        return compile_all(items, lineinfo=lineinfo)
+        return compile_all(items, cc, lineinfo=lineinfo)
     except PtxUnavailable as error:
         pytest.skip(str(error))
 
 
-def assert_all_compile(items: list[Any]) -> None:
+def assert_all_compile(items: list[Any], cc: tuple[int, int]) -> list[Ptx]:
     """In one process: to start one takes longer than to compile a kernel."""
-    texts = compile_or_skip(items)
+    texts = compile_or_skip(items, cc=cc)
     failed = [str(text) for text in texts if isinstance(text, PtxError)]
     assert not failed, "\n\n".join(failed)
     for text in texts:
         assert isinstance(text, Ptx) and f".entry {text.name}(" in text and text.number_of("ret") >= 1
+    return [text for text in texts if isinstance(text, Ptx)]
 
 
 def test_every_kernel_of_the_package_is_among_them() -> None:
@@ -97,18 +101,30 @@ def test_every_kernel_of_the_package_is_among_them() -> None:
     assert not missing and len(kernels) > 60
 
 
-@pytest.mark.sampled(1 / 8)
-def test_every_kernel_of_the_package_compiles() -> None:
-    """One instance of each; in the short version, of every second."""
-    firsts = {(item[0].function.__module__, item[0].name): item for item in reversed(native_instances())}
-    assert len(firsts) > 50
-    assert_all_compile(list(firsts.values())[:: 1 if full() else 2])
+PARTS = 16
+SLOW_DIVISIONS = {"avg_pool": 4, "avg_pool_backward": 12, "distribution4": 4, "weight_gradient": 3}
 
 
-@pytest.mark.slow
-def test_every_instance_of_every_kernel_compiles() -> None:
-    """Each with all the dtypes and functions that its host side lists: half a second each."""
-    assert_all_compile(native_instances())
+@pytest.mark.sampled(1 / PARTS)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_every_instance_of_every_kernel_fits_the_hardware(part: int) -> None:
+    """With each dtype and function that its host side lists it compiles, keeps its numbers in registers, and divides little.
+
+    At most a thread's own place is divided in 64 bits; elements are found by `kernels.copy.split`. Exceptions: windows of an
+    adaptive pooling are products of sizes, random numbers have 64 bits, and so has the place of a block (depthwise gradient).
+    """
+    items = native_instances()
+    assert len({(k.function.__module__, k.name) for k, _ in items}) > 50
+    items = items[part::PARTS]
+    for cc in ((8, 0), (9, 0)):
+        for (instance, types), text in zip(items, assert_all_compile(items, cc)):
+            divisions = len(re.findall(r"\b(?:div|rem)\.[us]64\b", text.body))
+            assert divisions <= SLOW_DIVISIONS.get(instance.name, 2), f"{instance} of {types}: {divisions} divisions of 64 bits"
+            try:
+                registers = registers_of(text, cc)
+            except PtxUnavailable as error:
+                pytest.skip(str(error))
+            assert 0 < registers.used and not registers.spilled, f"{instance} of {types} on {cc}: {registers}"
 
 
 @pytest.mark.sampled(1 / 4)

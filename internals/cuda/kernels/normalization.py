@@ -95,7 +95,8 @@ def by_element(row, i, groups, channels, inner):
 def by_group(row, i, groups, channels, inner):
     """Group norm: a row has `channels` channels of `inner` elements each, and is one of the `groups` groups of a sample."""
     own, _ = split(i, inner)
-    return row % groups * channels + own
+    _, group = split(row, groups)
+    return group * channels + own
 
 
 @device_function
