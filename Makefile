@@ -15,7 +15,7 @@ export NUMBA_CACHE_DIR ?= $(CURDIR)/build/numba_cache
 # What lessons compile is kept here, for a class to share; what tests compile, in the user's cache, for all clones to share.
 tour hub lab: export INTERNALS_CACHE_DIR ?= $(CURDIR)/build/machine_code
 
-.PHONY: help setup hub lab tour check test test-full mutants test-gpu runtimes-test browser-test oracle goldens cuda workshop site notebooks bench bench-env bench-full bench-serving bench-gpu slides handout bundle lock clean
+.PHONY: help setup hub lab tour check test test-full mutants test-gpu gpu-first-hour runtimes-test browser-test oracle goldens cuda workshop site notebooks bench bench-env bench-full bench-serving bench-gpu slides handout bundle lock clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -45,6 +45,9 @@ mutants: setup ## a test of the tests: planted faults, and whether a test fails;
 
 test-gpu: cuda ## the tests of the CUDA backend on a real GPU
 	@$(RUN) -m tools.test_gpu $(ARGS)
+
+gpu-first-hour: ## the first hour on a GPU: a launch, risks, bandwidth, registers, tests; one page, nothing installed
+	@$(if $(wildcard $(RUN)),$(RUN),$${PYTHON:-python3}) -m tools.gpu_first_hour $(ARGS)
 
 runtimes-test: setup ## the saved model in C++ and Node.js, against Python (and PyTorch, where installed)
 	@$(RUN) -m tools.runtimes_test $(ARGS)

@@ -118,8 +118,8 @@ def avg_pool2d_backward(
     result = empty_as(self, self.shape)
     how = geometry_of(result, grad_output, kernel, stride, padding, (1, 1), divisor_override, count_include_pad)
     n = result.numel()
-    kernel = _reaching(avg_pool_backward(self.dtype.np.type, False), how)
-    launch_1d(kernel, n, flat(result), flat(grad_output), n, how)
+    backward = _reaching(avg_pool_backward(self.dtype.np.type, False), how)
+    launch_1d(backward, n, flat(result), flat(grad_output), n, how)
     return result
 
 
