@@ -58,3 +58,15 @@ def test_open_parameters() -> None:
 def test_a_name_that_is_no_parameter_is_refused() -> None:
     with pytest.raises(TypeError, match="apply has no template parameter 'tile'"):
         apply.bind(tile=3)
+
+
+def test_a_template_parameter_may_have_a_default() -> None:
+    """Unless it is bound, also from a function that leaves it open."""
+    from internals.cuda.kernels import copy
+    from internals.cuda.launch import INDEX_LIMIT, counted
+
+    assert copy.split_by_one_division.meaning("INDEX") is np.uint32
+    assert counted(copy.copy_strided, INDEX_LIMIT - 1) is copy.copy_strided
+    wide = counted(copy.copy_strided, INDEX_LIMIT)
+    assert wide.meaning("offset_of").meaning("split").gpu.meaning("INDEX") is np.int64
+    assert counted(wide, INDEX_LIMIT) is wide and counted(copy.copy_contiguous, INDEX_LIMIT) is copy.copy_contiguous

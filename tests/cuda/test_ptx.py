@@ -110,7 +110,7 @@ PARTS, DIVISIONS = 16, 8
 def test_every_instance_of_every_kernel_fits_the_hardware(part: int, cc: tuple[int, int]) -> None:
     """With each dtype and function that its host side lists it compiles, keeps its numbers in registers, and divides little.
 
-    A thread may divide 64 bits to find its own place and steps; elements are found by `kernels.copy.split`. An exception: the windows of an
+    A thread may divide 64 bits to find its place; elements are found by `kernels.copy.split`. An exception: windows of an
     adaptive pooling that cover a pixel, where products of sizes are divided.
     """
     items = native_instances()
