@@ -38,7 +38,7 @@ LONG = {
 NOT_RUN = {
     **dict.fromkeys(["oracle", "goldens", "cuda", "workshop", "bench-env", "bundle", "lock"], "fetches packages"),
     **dict.fromkeys(["test-full", "browser-test"], "runs this again, or needs a browser"),
-    **dict.fromkeys(["test-gpu", "bench-gpu"], "needs a GPU"),
+    **dict.fromkeys(["test-gpu", "gpu-first-hour", "bench-gpu"], "needs a GPU"),
     **dict.fromkeys(["bench", "bench-full", "bench-serving", "mutants"], "measures for minutes or hours"),
     **dict.fromkeys(["hub", "clean"], "serves until it is stopped, or deletes"),
 }
