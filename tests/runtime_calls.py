@@ -360,12 +360,13 @@ def lines(command: list[str], path: Path, start: int) -> Iterator[str]:
         with process, selectors.DefaultSelector() as ready:
             ready.register(process.stdout, selectors.EVENT_READ)
             os.set_blocking(process.stdout.fileno(), False)
-            text = ""
-            while ready.select(SILENCE):
+            text, patience = "", 10 * SILENCE  # loading a thousand calls is no loop without end
+            while ready.select(patience):
                 arrived = process.stdout.read(1 << 16)
                 if not arrived:
                     break
                 *whole, text = (text + arrived).split("\n")
+                patience = SILENCE if whole else patience
                 yield from whole
             else:
                 process.kill()

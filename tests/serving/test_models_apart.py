@@ -101,7 +101,7 @@ def test_the_token_and_what_a_model_prints_stay_here(
 async def test_the_old_version_goes_on_and_the_log_says_why(folder):
     path = folder / "a.pt"
     place(file_of(1.0), path)
-    repo, events = repository(folder, try_models=True, try_seconds=5.0, inputs=INPUT)
+    repo, events = repository(folder, try_models=True, try_seconds=15.0, inputs=INPUT)  # a busy machine starts Python slowly
     await repo.load_all()
     watcher = Watcher(repo)
     good, hostile = apart.PROGRAM, archive(Forever())
