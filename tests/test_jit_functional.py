@@ -1,4 +1,4 @@
-"""`nn.functional` is one text for Python and for the compiler, but for resampling and attention."""
+"""`nn.functional` is one text for Python and for the compiler, but for attention."""
 
 from __future__ import annotations
 

@@ -1,45 +1,29 @@
 """Padding, resampling and unfolding, as `nn.functional` offers them (`torch/nn/functional.py`).
 
-How the real one differs: see `internals.nn.functional`.
+How the real one differs: its `interpolate` has an overload for each kind of `size` and `scale_factor`, and makes no list of a
+number for the compiler.
 """
 
+# mypy: disable-error-code="assignment,arg-type"
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from internals._generated import functions as F
 from internals._generated import nn_functions as nn
+from internals._tensor import Tensor
 from internals.core.tensor_impl import TensorImpl
+from internals.scripting import BroadcastingList2, is_scripting
 
-_INTERPOLATING = ("linear", "bilinear", "bicubic", "trilinear")
-_DIMS = {"linear": 3, "bilinear": 4, "trilinear": 5}
-_NEAREST = {
-    (3, "nearest"): nn.upsample_nearest1d,
-    (4, "nearest"): nn.upsample_nearest2d,
-    (5, "nearest"): nn.upsample_nearest3d,
-    (3, "nearest-exact"): nn._upsample_nearest_exact1d,
-    (4, "nearest-exact"): nn._upsample_nearest_exact2d,
-    (5, "nearest-exact"): nn._upsample_nearest_exact3d,
-}
-_AREA = {3: F.adaptive_avg_pool1d, 4: nn.adaptive_avg_pool2d, 5: nn.adaptive_avg_pool3d}
-_WEIGHTED = {
-    (3, "linear"): nn.upsample_linear1d,
-    (4, "bilinear"): nn.upsample_bilinear2d,
-    (5, "trilinear"): nn.upsample_trilinear3d,
-    (4, "bicubic"): nn.upsample_bicubic2d,
-}
-_ANTIALIASED = {
-    (4, "bilinear"): nn._upsample_bilinear2d_aa,
-    (4, "bicubic"): nn._upsample_bicubic2d_aa,
-    (4, "lanczos"): nn._upsample_lanczos2d_aa,
-}
+from .modules.utils import _pair
 
 
-def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Any:
+def pad(
+    input: Tensor, pad: list[int], mode: str = "constant", value: float | None = None
+) -> Tensor:
     """`pad` holds (before, after) for the last dimension, then for the one before it, and so on.
 
     `mode`: "constant" (filled with `value`), "reflect", "replicate" or "circular".
@@ -47,40 +31,58 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float | N
     return nn.pad(input, pad, mode, value)
 
 
-def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
+def unfold(
+    input: Tensor, kernel_size: BroadcastingList2[int], dilation: BroadcastingList2[int] = 1,
+    padding: BroadcastingList2[int] = 0, stride: BroadcastingList2[int] = 1,
+) -> Tensor:  # fmt: skip
     """Every window of (N, C, H, W) as a column: (N, C * kernel elements, places)."""
     return nn.im2col(input, _pair(kernel_size), _pair(dilation), _pair(padding), _pair(stride))
 
 
-def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
+def fold(
+    input: Tensor, output_size: BroadcastingList2[int], kernel_size: BroadcastingList2[int],
+    dilation: BroadcastingList2[int] = 1, padding: BroadcastingList2[int] = 0,
+    stride: BroadcastingList2[int] = 1,
+) -> Tensor:  # fmt: skip
     """The columns of `unfold` put back as (N, C, *output_size); where windows overlapped, their elements are added."""
-    return nn.col2im(input, _pair(output_size), _pair(kernel_size), _pair(dilation), _pair(padding), _pair(stride))
+    size, kernel = _pair(output_size), _pair(kernel_size)
+    return nn.col2im(input, size, kernel, _pair(dilation), _pair(padding), _pair(stride))
 
 
 def upsample(
-    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
-) -> Any:
+    input: Tensor, size: BroadcastingList2[int] | None = None,
+    scale_factor: BroadcastingList2[float] | None = None, mode: str = "nearest",
+    align_corners: bool | None = None,
+) -> Tensor:  # fmt: skip
     """The old name of `interpolate`."""
     warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
-def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+def upsample_nearest(
+    input: Tensor, size: BroadcastingList2[int] | None = None,
+    scale_factor: BroadcastingList2[float] | None = None,
+) -> Tensor:  # fmt: skip
     """The old name of `interpolate(mode="nearest")`."""
     warnings.warn("`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
-def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+def upsample_bilinear(
+    input: Tensor, size: BroadcastingList2[int] | None = None,
+    scale_factor: BroadcastingList2[float] | None = None,
+) -> Tensor:  # fmt: skip
     """The old name of `interpolate(mode="bilinear", align_corners=True)`."""
     warnings.warn("`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
 
 
 def interpolate(
-    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
-    recompute_scale_factor: bool | None = None, antialias: bool = False,
-) -> Any:  # fmt: skip
+    input: Tensor, size: BroadcastingList2[int] | None = None,
+    scale_factor: BroadcastingList2[float] | None = None, mode: str = "nearest",
+    align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Tensor:  # fmt: skip
     """Resample the spatial dimensions to `size`, or by `scale_factor`.
 
     `mode`: "nearest", "nearest-exact", "area" for (N, C, L), (N, C, H, W) and (N, C, D, H, W); "linear" for the first, "bilinear"
@@ -89,49 +91,105 @@ def interpolate(
     With `recompute_scale_factor` the sizes that follow from the factors decide, not the factors themselves. Raises ValueError
     for contradicting arguments, NotImplementedError for a mode that does not go with the number of dimensions.
     """
-    if mode in ("nearest", "area", "nearest-exact"):
-        if align_corners is not None:
+    if align_corners is not None:
+        if mode == "nearest" or mode == "area" or mode == "nearest-exact":
             raise ValueError(
-                f"align_corners option can only be set with the interpolating modes: {' | '.join(_INTERPOLATING)}"
+                "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
             )
-    elif align_corners is None:
-        align_corners = False
-    output_size, factors = _size_or_factors(input, size, scale_factor)
-    if recompute_scale_factor and size is not None:
+    corners = align_corners is not None and align_corners
+    recomputed = recompute_scale_factor is not None and recompute_scale_factor
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    if size is None and scale_factor is None:
+        raise ValueError("either size or scale_factor should be defined")
+    if recomputed and size is not None:
         raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
-    if factors is not None and (recompute_scale_factor or mode == "area"):
-        output_size, factors = [int(n * s) for n, s in zip(input.shape[2:], factors)], None
-    if antialias and not (mode in ("bilinear", "bicubic", "lanczos") and input.dim() == 4):
-        raise ValueError(
-            "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input"
-        )
-    return _resample(input, mode, output_size, factors, align_corners, antialias)
+    if not is_scripting():
+        size, scale_factor = _lists(input, size, scale_factor)
+    sizes, factors = _one_for_each(size, input), _factor_for_each(scale_factor, input)
+    if recomputed or mode == "area":
+        if factors is not None:
+            sizes = [int(input.size(i + 2) * factors[i]) for i in range(len(factors))]
+        factors = None
+    if antialias:
+        if input.dim() != 4 or (mode != "bilinear" and mode != "bicubic" and mode != "lanczos"):
+            raise ValueError(
+                "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input"
+            )
+        return _antialiased(input, mode, sizes, factors, corners)
+    return _resample(input, mode, sizes, factors, corners)
 
 
-def _resample(input: Any, mode: str, output_size: Any, factors: Any, align_corners: Any, antialias: bool) -> Any:
+def _antialiased(
+    input: Tensor, mode: str, sizes: list[int] | None, factors: list[float] | None, corners: bool
+) -> Tensor:
+    if mode == "bilinear":
+        return nn._upsample_bilinear2d_aa(input, sizes, corners, factors)
+    if mode == "bicubic":
+        return nn._upsample_bicubic2d_aa(input, sizes, corners, factors)
+    return nn._upsample_lanczos2d_aa(input, sizes, corners, factors)
+
+
+def _resample(
+    input: Tensor, mode: str, sizes: list[int] | None, factors: list[float] | None, corners: bool
+) -> Tensor:
     dims = input.dim()
-    if (dims, mode) in _NEAREST:
-        return _NEAREST[dims, mode](input, output_size, factors)
-    if dims in _AREA and mode == "area":
-        return _AREA[dims](input, output_size)
-    if dims == 4 and mode == "lanczos" and not antialias:
-        raise ValueError("lanczos mode is only supported with antialias=True")
-    by_weights = _ANTIALIASED if antialias else _WEIGHTED
-    if (dims, mode) in by_weights:
-        return by_weights[dims, mode](input, output_size, align_corners, factors)
-    if dims in (3, 4, 5) and mode in _DIMS and dims != _DIMS[mode]:
-        raise NotImplementedError(f"Got {dims}D input, but {mode} mode needs {_DIMS[mode]}D input")
+    if dims == 3:
+        if mode == "nearest":
+            return nn.upsample_nearest1d(input, sizes, factors)
+        if mode == "nearest-exact":
+            return nn._upsample_nearest_exact1d(input, sizes, factors)
+        if mode == "area" and sizes is not None:
+            return F.adaptive_avg_pool1d(input, sizes)
+        if mode == "linear":
+            return nn.upsample_linear1d(input, sizes, corners, factors)
+    if dims == 4:
+        if mode == "nearest":
+            return nn.upsample_nearest2d(input, sizes, factors)
+        if mode == "nearest-exact":
+            return nn._upsample_nearest_exact2d(input, sizes, factors)
+        if mode == "area" and sizes is not None:
+            return nn.adaptive_avg_pool2d(input, sizes)
+        if mode == "bilinear":
+            return nn.upsample_bilinear2d(input, sizes, corners, factors)
+        if mode == "bicubic":
+            return nn.upsample_bicubic2d(input, sizes, corners, factors)
+        if mode == "lanczos":
+            raise ValueError("lanczos mode is only supported with antialias=True")
+    if dims == 5:
+        if mode == "nearest":
+            return nn.upsample_nearest3d(input, sizes, factors)
+        if mode == "nearest-exact":
+            return nn._upsample_nearest_exact3d(input, sizes, factors)
+        if mode == "area" and sizes is not None:
+            return nn.adaptive_avg_pool3d(input, sizes)
+        if mode == "trilinear":
+            return nn.upsample_trilinear3d(input, sizes, corners, factors)
+    needed = 3 if mode == "linear" else 4 if mode == "bilinear" else 5 if mode == "trilinear" else 0
+    if dims >= 3 and dims <= 5 and needed != 0:
+        raise NotImplementedError(f"Got {dims}D input, but {mode} mode needs {needed}D input")
     raise NotImplementedError(
         f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {dims}D) for the modes: nearest | linear | bilinear | "
         f"bicubic | trilinear | lanczos | area | nearest-exact (got {mode})"
     )
 
 
-def _size_or_factors(input: Any, size: Any, scale_factor: Any) -> tuple[Any, Any]:
-    """(output sizes, None) or (None, scale factors), one entry for each spatial dimension."""
+def _one_for_each(size: list[int] | None, input: Tensor) -> list[int] | None:
+    """A size for each spatial dimension: the compiler took one number for two."""
+    if size is None or len(size) == input.dim() - 2:
+        return size
+    return [size[0]] * (input.dim() - 2)
+
+
+def _factor_for_each(factors: list[float] | None, input: Tensor) -> list[float] | None:
+    if factors is None or len(factors) == input.dim() - 2:
+        return factors
+    return [factors[0]] * (input.dim() - 2)
+
+
+def _lists(input: Tensor, size: Any, scale_factor: Any) -> tuple[Any, Any]:
+    """(output sizes, None) or (None, scale factors), one entry for each spatial dimension, of what Python may be given."""
     dim = input.dim() - 2
-    if size is not None and scale_factor is not None:
-        raise ValueError("only one of size or scale_factor should be defined")
     if size is not None:
         if not isinstance(size, (list, tuple)):
             return [size] * dim, None
@@ -147,22 +205,16 @@ def _size_or_factors(input: Any, size: Any, scale_factor: Any) -> tuple[Any, Any
                 f"types {[type(n) for n in size]}"
             )
         return size, None
-    if scale_factor is not None:
-        if not isinstance(scale_factor, (list, tuple)):
-            return None, [scale_factor] * dim
-        if len(scale_factor) != dim:
-            raise ValueError(
-                "Input and scale_factor must have the same number of spatial dimensions, but got input with spatial dimensions "
-                f"of {list(input.shape[2:])} and scale_factor of shape {scale_factor}. Please provide input tensor in (N, C, d1, "
-                "d2, ...,dK) format and scale_factor in (s1, s2, ...,sK) format."
-            )
-        return None, scale_factor
-    raise ValueError("either size or scale_factor should be defined")
+    if not isinstance(scale_factor, (list, tuple)):
+        return None, [scale_factor] * dim
+    if len(scale_factor) != dim:
+        raise ValueError(
+            "Input and scale_factor must have the same number of spatial dimensions, but got input with spatial dimensions "
+            f"of {list(input.shape[2:])} and scale_factor of shape {scale_factor}. Please provide input tensor in (N, C, d1, "
+            "d2, ...,dK) format and scale_factor in (s1, s2, ...,sK) format."
+        )
+    return None, scale_factor
 
 
 def _is_integer(n: Any) -> bool:
     return isinstance(n, (int, np.integer)) or (isinstance(n, TensorImpl) and not n.is_floating_point())
-
-
-def _pair(value: Any) -> Any:
-    return [value, value] if isinstance(value, int) else value

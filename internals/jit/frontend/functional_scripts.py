@@ -1,6 +1,8 @@
-"""Which source the compiler takes for a function of `nn.functional` (`functional_sources.py`).
+"""What the compiler reads in place of a few Python functions that are written for Python only (`torch/functional.py`).
 
-How the real one differs: see there.
+The rest of `nn.functional` is compiled as it stands, as a user's functions are.
+
+How the real one differs: there all are written so that the compiler can read them.
 """
 
 from __future__ import annotations
@@ -13,11 +15,8 @@ import internals
 from internals.nn import functional
 from internals.scripting import BooleanDispatch, dispatches
 
-from . import functional_sources as plain
 from . import functional_sources_attention as attention
 from . import functional_sources_decompositions as decompositions
-from . import functional_sources_layers as layers
-from . import functional_sources_rare as rare
 from . import functional_sources_signal as signal
 from . import functional_sources_statistics as statistics
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def scripted(obj: Any) -> ScriptFunction | None:
-    """The compiled form of a function of `nn.functional`; None for other things, and for functions there is no source for."""
+    """The compiled form of a function that has another text for the compiler; None for other things."""
     from .recursion import compile_python_function
 
     source = _sources().get(obj) if callable(obj) and getattr(obj, "__hash__", None) else None
@@ -55,12 +54,11 @@ def _by_two_flags(at: int, plain: Any, with_inverse: Any, with_counts: Any, with
 
 @cache
 def _sources() -> dict[Any, Any]:
-    found = {}
-    for sources in (plain, attention, layers, rare):
-        for name, value in vars(sources).items():
-            if getattr(value, "__module__", "") == sources.__name__ and hasattr(functional, name):
-                found[getattr(functional, name)] = value
-    return {**found, internals.stft: signal.stft, internals.cdist: statistics.cdist}
+    return {
+        functional.multi_head_attention_forward: attention.multi_head_attention_forward,
+        internals.stft: signal.stft,
+        internals.cdist: statistics.cdist,
+    }
 
 
 _UNIQUE = ("", "_with_inverse", "_with_counts", "_with_both")

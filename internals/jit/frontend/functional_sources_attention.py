@@ -1,6 +1,6 @@
 """`nn.functional.multi_head_attention_forward` as the compiler reads it (`torch/nn/functional.py`).
 
-The steps are those of `internals/nn/_attention.py`, with types. See `functional_sources.py` for why there are two.
+The steps are those of `internals/nn/_attention.py`, with types. See `functional_scripts.py` for why there are two.
 
 How the real one differs: there is only one, with annotations, which serves Python and the compiler alike.
 """

@@ -1,4 +1,4 @@
-"""`lu` as the compiler reads it (`torch/functional.py`; see `functional_sources.py`).
+"""`lu` as the compiler reads it (`torch/functional.py`; see `functional_scripts.py`).
 
 How the real one differs: see there.
 """

@@ -1,4 +1,4 @@
-"""`torch.stft` as the compiler reads it: the same function, typed (`torch/functional.py`). See `functional_sources`.
+"""`torch.stft` as the compiler reads it: the same function, typed (`torch/functional.py`). See `functional_scripts.py`.
 
 How the real one differs: it is the source that runs.
 """

@@ -1,4 +1,4 @@
-"""`unique`, `unique_consecutive` and `cdist` as the compiler reads them (`torch/functional.py`; see `functional_sources.py`).
+"""`unique`, `unique_consecutive` and `cdist` as the compiler reads them (`torch/functional.py`; see `functional_scripts.py`).
 
 How the real one differs: see there.
 """
