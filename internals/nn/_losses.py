@@ -13,7 +13,7 @@ from internals._generated import functions as F
 from internals._generated import nn_functions as nn
 from internals._generated import ops
 from internals._tensor import Tensor
-from internals.functional import broadcast_tensors
+from internals.functional import broadcast_shapes, broadcast_tensors
 from internals.nn._reduction import get_enum, reduced, resolve
 from internals.scripting import is_scripting
 
@@ -72,6 +72,8 @@ def binary_cross_entropy(
             "Please ensure they have the same size."
         )
     if weight is not None:
+        if not is_scripting():
+            broadcast_shapes(target.size(), weight.size())  # which says it first if they do not fit
         weight = broadcast_tensors(weight, target)[0]
     return nn.binary_cross_entropy(input, target, weight, number)
 
