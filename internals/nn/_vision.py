@@ -175,15 +175,19 @@ def _resample(
 
 
 def _one_for_each(size: list[int] | None, input: Tensor) -> list[int] | None:
-    """A size for each spatial dimension: the compiler took one number for two."""
+    """A size for each spatial dimension: the compiler takes one number for two."""
     if size is None or len(size) == input.dim() - 2:
         return size
+    if len(size) != 2 or size[0] != size[1]:
+        raise ValueError(f"Expected one number for each spatial dimension of {input.size()[2:]} and output size of {size}.")
     return [size[0]] * (input.dim() - 2)
 
 
 def _factor_for_each(factors: list[float] | None, input: Tensor) -> list[float] | None:
     if factors is None or len(factors) == input.dim() - 2:
         return factors
+    if len(factors) != 2 or factors[0] != factors[1]:
+        raise ValueError(f"Expected one number for each spatial dimension of {input.size()[2:]} and scale_factor of {factors}.")
     return [factors[0]] * (input.dim() - 2)
 
 

@@ -2,10 +2,10 @@
 
 The arithmetic is in operators; what is left for Python is what Python users see: `inplace=`, `training=`, words for
 reductions, defaults that depend on other arguments, and errors that should be raised before anything is computed. Functions
-without any of that are the generated ones.
+without any of that are the generated ones. The compiler reads the same functions: hence their types, and conditions that say
+`mode == "nearest" or mode == "area"`, as its language wants them.
 
-How the real one differs: it also serves `__torch_function__` and the TorchScript compiler, hence its type comments, overloads
-and `boolean_dispatch`.
+How the real one differs: it is one file, has overloads, and serves `__torch_function__` as well.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def scripted(obj: Any) -> ScriptFunction | None:
     return None if source is None else compile_python_function(source)
 
 
-def boolean_dispatch(obj: Any) -> BooleanDispatch | None:
+def dispatch_of(obj: Any) -> BooleanDispatch | None:
     """For a function that is two functions, by a flag that must be constant: where the flag is, and which functions."""
     known = dispatches.get(obj) if isinstance(obj, types.FunctionType) else None
     if known is not None:

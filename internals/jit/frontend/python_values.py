@@ -28,7 +28,7 @@ from internals.scripting import BooleanDispatch, annotate, isinstance_
 from . import modifiers, recursion
 from .builtin_table import find_builtin
 from .error_report import error
-from .functional_scripts import boolean_dispatch, scripted
+from .functional_scripts import dispatch_of, scripted
 from .schema_matching import NamedValue, find_keyword, match_schema
 from .sugared_values import BuiltinFunction, ExceptionValue, SimpleValue, SpecialForm, SugaredValue
 
@@ -66,7 +66,7 @@ def to_sugared_value(obj: Any, c: Compiler, where: SourceRange, is_constant: boo
         return ExceptionValue(_exception_name(obj), obj)
     if isinstance(obj, types.BuiltinFunctionType):
         raise error(where, f"Python builtin {obj} is currently not supported in Torchscript")
-    dispatch = boolean_dispatch(obj)
+    dispatch = dispatch_of(obj)
     if dispatch is not None:
         return BooleanDispatchValue(dispatch)
     if isinstance(obj, type) and issubclass(obj, tuple) and hasattr(obj, "_fields"):

@@ -24,7 +24,7 @@ from .annotations import named_tuple, signature_types
 from .build_tree import default_arguments, tree_of
 from .builtin_table import find_builtin
 from .error_report import error
-from .functional_scripts import boolean_dispatch, scripted
+from .functional_scripts import dispatch_of, scripted
 from .resolution import closure_resolver
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def is_compiled_function(obj: Any) -> bool:
 
 def needs_compiling(fn: Any) -> bool:
     """Whether a call of this Python function compiles its source: it is no operator, no part of the library, and not ignored."""
-    dispatches = boolean_dispatch(fn) is not None
+    dispatches = dispatch_of(fn) is not None
     return not (dispatches or modifiers.is_ignored(fn) or find_builtin(fn) is not None or scripted(fn) is not None)
 
 
