@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tools.mutants import children
 from tools.mutants.faults import Fault, draw, faults
 from tools.mutants.results import named_equivalent
 
@@ -155,3 +156,13 @@ def test_a_planted_fault_is_caught_by_the_tests_that_reach_it(tmp_path: Path) ->
     }
     *_, reaching = outcomes["if x <= low:"]
     assert reaching == 4  # the other Python's test too, and not the broken one
+
+
+def test_work_is_shared_and_a_failed_worker_is_told(tmp_path: Path) -> None:
+    def note(i: int, worker: int) -> None:
+        (tmp_path / str(i)).write_text(str(worker))
+
+    children.share(20, 3, note)
+    assert sorted(int(path.name) for path in tmp_path.iterdir()) == list(range(20))
+    with pytest.raises(RuntimeError, match="2 of 2 workers failed"):
+        children.share(20, 2, lambda i, worker: os._exit(1))

@@ -15,13 +15,15 @@ from __future__ import annotations
 
 import argparse
 import fcntl
+import json
 import os
+import shutil
 import sys
 from pathlib import Path
 
 from tools.mutants import children, copy, reach, report, results
-from tools.mutants.faults import LAYERS, blocks_of, draw
-from tools.mutants.trial import Bench
+from tools.mutants.faults import LAYERS, Fault, blocks_of, draw
+from tools.mutants.trial import Bench, Outcome
 
 
 def main() -> int:
@@ -33,7 +35,8 @@ def main() -> int:
     lock = (work / "lock").open("w")
     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     os.set_inheritable(lock.fileno(), True)
-    copy.refresh(work / "copy")
+    for place in places(options, work):
+        copy.refresh(place)
     os.chdir(work / "copy")
     arguments = [
         sys.executable,
@@ -71,10 +74,18 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--save", action="store_true", help="write docs/mutants.md")
     parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, help="faults that are tried at a time"
+    )
+    parser.add_argument(
         "--work", default=str(copy.ROOT / "build" / "mutants"), help=argparse.SUPPRESS
     )
     parser.add_argument("--home", default=str(copy.ROOT), help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
+
+
+def places(options: argparse.Namespace, work: Path) -> list[Path]:
+    """A copy for each fault that is tried at a time."""
+    return [work / f"copy{worker or ''}" for worker in range(options.jobs)]
 
 
 def inside(options: argparse.Namespace, work: Path) -> int:
@@ -86,32 +97,53 @@ def inside(options: argparse.Namespace, work: Path) -> int:
     where = work / "reach"
     if not options.keep_reach:
         files = sorted(p.relative_to(root).as_posix() for p in (root / "tests").rglob("test_*.py"))
-        for file in reach.record(root, where, files, work / "record.log"):
+        for file in reach.record(root, where, files, work / "record.log", options.jobs):
             print(f"mutants: {file} could not be recorded", flush=True)
-    bench = Bench(root, work, options.budget)
-    rows = []
-    for layer in options.layer or LAYERS:
-        drawn = draw(root, layer, options.seed, options.count)
-        tried = [fault for fault in drawn if not options.again or kept.is_open(fault)]
-        tests_of = reach.reaching(
-            where, {fault.identity: blocks_of(fault, root) for fault in tried}
-        )
-        for fault in tried:
-            known = options.again and fault.identity in named
-            tests = [] if known else tests_of[fault.identity]
-            outcome = bench.trial(fault, tests)
-            if outcome.result in results.OPEN and fault.identity in named:
-                outcome = outcome._replace(result="equivalent")
-            kept.note(layer, fault, outcome)
-            where_it_is = f"{fault.file}:{fault.line}"
-            print(f"{outcome.result:<12}{where_it_is} {fault.kind}: {fault.after}", flush=True)
-        kept.save()
-        rows += [kept.rows[fault.identity] for fault in drawn]
+    drawn = [
+        (layer, fault)
+        for layer in options.layer or LAYERS
+        for fault in draw(root, layer, options.seed, options.count)
+    ]
+    tried = [pair for pair in drawn if not options.again or kept.is_open(pair[1])]
+    tests_of = reach.reaching(where, {f.identity: blocks_of(f, root) for _, f in tried})
+    for (layer, fault), outcome in zip(tried, outcomes(tried, tests_of, options, work)):
+        if outcome.result in results.OPEN and fault.identity in named:
+            outcome = outcome._replace(result="equivalent")
+        kept.note(layer, fault, outcome)
+    kept.save()
+    rows = [kept.rows[fault.identity] for _, fault in drawn]
     print(report.table(rows))
     if options.save:
         page = report.page(rows, named, options)
         (Path(options.home) / "docs" / "mutants.md").write_text(page)
     return 0
+
+
+def outcomes(
+    tried: list[tuple[str, Fault]],
+    tests_of: dict[str, list[reach.Test]],
+    options: argparse.Namespace,
+    work: Path,
+) -> list[Outcome]:
+    """Of each fault; `jobs` of them are tried at a time, each in a copy of its own."""
+    noted = work / "outcomes"
+    shutil.rmtree(noted, ignore_errors=True)
+    noted.mkdir()
+    benches: dict[int, Bench] = {}
+
+    def one(i: int, worker: int) -> None:
+        if worker not in benches:
+            place = places(options, work)[worker]
+            copy.move_to(place)
+            benches[worker] = Bench(place, work / f"bench{worker}", options.budget)
+        fault = tried[i][1]
+        outcome = benches[worker].trial(fault, tests_of[fault.identity])
+        (noted / f"{i}.json").write_text(json.dumps(outcome))
+        where_it_is = f"{fault.file}:{fault.line}"
+        print(f"{outcome.result:<12}{where_it_is} {fault.kind}: {fault.after}", flush=True)
+
+    children.share(len(tried), options.jobs, one)
+    return [Outcome(*json.loads((noted / f"{i}.json").read_text())) for i in range(len(tried))]
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import importlib
 import os
 import resource
 import signal
+import struct
 import sys
 import time
 import traceback
@@ -60,6 +61,33 @@ def run(task: Callable[[], int], log: Path, cpu: float) -> Ended:
     if status in (-signal.SIGXCPU, -signal.SIGKILL):
         status = None
     return Ended(status, usage.ru_utime + usage.ru_stime)
+
+
+def share(count: int, jobs: int, task: Callable[[int, int], None]) -> None:
+    """Call `task(i, worker)` for each i below `count`, in `jobs` forks of this process, which take
+    the next one when they are done. Raises RuntimeError if one of them fails."""
+    source, sink = os.pipe()  # a pipe holds 64 KiB
+    os.write(sink, struct.pack(f"{count}H", *range(count)))
+    os.close(sink)
+    sys.stdout.flush()
+    workers = []
+    for worker in range(jobs):
+        workers.append(os.fork())
+        if workers[-1] == 0:
+            status = 70
+            try:
+                while taken := os.read(source, 2):
+                    task(struct.unpack("H", taken)[0], worker)
+                    sys.stdout.flush()
+                status = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(status)
+    os.close(source)
+    failed = [worker for worker in workers if os.waitpid(worker, 0)[1] != 0]
+    if failed:
+        raise RuntimeError(f"{len(failed)} of {jobs} workers failed")
 
 
 def _become(task: Callable[[], int], log: Path, cpu: float) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -60,6 +61,13 @@ def environment(copy: Path, without_torch: bool) -> dict[str, str]:
     tests = {"INTERNALS_TEST_FULL": "", "INTERNALS_VERIFY_PASSES": "1", "PYTHONHASHSEED": "0"}
     oracle = {"INTERNALS_ORACLE": "0"} if without_torch else {}
     return {**os.environ, "PYTHONPATH": str(copy), **caches, **one_thread, **tests, **oracle}
+
+
+def move_to(copy: Path) -> None:
+    """This process works in that copy from here on, and what it starts does."""
+    sys.path[:] = [str(copy) if place == os.environ["PYTHONPATH"] else place for place in sys.path]
+    os.environ["PYTHONPATH"] = str(copy)
+    os.chdir(copy)
 
 
 @contextmanager

@@ -92,22 +92,28 @@ def digest_of(root: Path, places: Iterable[str]) -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(paths))).hexdigest()
 
 
-def record(root: Path, folder: Path, files: list[str], log: Path) -> list[str]:
+def record(root: Path, folder: Path, files: list[str], log: Path, jobs: int = 1) -> list[str]:
     """Record what has no record yet or one of another version; returns the files where that failed."""
-    failed = []
     folder.mkdir(parents=True, exist_ok=True)
     source = digest_of(root, PACKAGES)
-    for file in files:
+    due = {}
+    for file in sorted(files, key=lambda file: -(root / file).stat().st_size):
         path = folder / (file.replace("/", "__") + ".npz")
         of = source + digest_of(root, [file])
-        if path.exists() and str(np.load(path)["of"]) == of:
-            continue
-        ended = children.run(partial(_record, root, file, path, of), log, LIMIT)
+        if not path.exists() or str(np.load(path)["of"]) != of:
+            due[file] = path, of
+
+    def one(i: int, worker: int) -> None:
+        file, (path, of) = list(due.items())[i]
+        path.unlink(missing_ok=True)
+        noted = log.with_stem(f"{log.stem}{worker}")
+        ended = children.run(partial(_record, root, file, path, of), noted, LIMIT)
         if not path.exists():
-            failed.append(file)
             (folder / "failed").mkdir(exist_ok=True)
-            log.rename(folder / "failed" / f"{path.stem}.{ended.status}.log")
-    return failed
+            noted.rename(folder / "failed" / f"{path.stem}.{ended.status}.log")
+
+    children.share(len(due), jobs, one)
+    return [file for file, (path, _) in due.items() if not path.exists()]
 
 
 def _record(root: Path, file: str, path: Path, of: str) -> int:

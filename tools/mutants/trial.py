@@ -45,6 +45,7 @@ class Bench:
 
     def __init__(self, copy: Path, work: Path, budget: float) -> None:
         self.copy, self.work, self.budget = copy, work, budget
+        work.mkdir(exist_ok=True)
         self.reliable: dict[str, bool] = {}
 
     def trial(self, fault: Fault, tests: list[Test]) -> Outcome:
