@@ -73,6 +73,13 @@ def test_files_are_shared_out_and_every_end_is_told(project: Path, capsys: pytes
     assert {"tests/test_says.py", "tests/inner/test_says.py", "tests/test_gone.py"} <= set(closing.known_seconds())
 
 
+def test_a_giant_begins_early_until_its_time_is_known(project: Path) -> None:
+    closing.SECONDS.write_text(json.dumps({"tests/test_asks.py": 1.0}))  # what was run so far, with ARGS=
+    assert closing.known_seconds() == {"tests/test_asks.py": 1.0, "tests/test_says.py": 60.0}
+    closing.SECONDS.write_text(json.dumps({"tests/test_says.py": 2.0}))
+    assert closing.known_seconds() == {"tests/test_says.py": 2.0}
+
+
 @pytest.mark.sampled(1 / 4)
 def test_single_tests_and_what_is_not_there(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -222,13 +222,13 @@ def lines(paths: Iterable[Path]) -> Iterator[dict[str, Any]]:
 
 
 def known_seconds() -> dict[str, float]:
-    return json.loads(SECONDS.read_text(encoding="utf-8")) if SECONDS.exists() else dict.fromkeys(GIANTS, 60.0)
+    known = json.loads(SECONDS.read_text(encoding="utf-8")) if SECONDS.exists() else {}
+    return {**dict.fromkeys(GIANTS, 60.0), **known}
 
 
 def remember_seconds() -> None:
     new = {line["done"]: line["seconds"] for line in lines(RESULTS.glob("*/results-*")) if "done" in line}
-    known = known_seconds() if SECONDS.exists() else {}
-    SECONDS.write_text(json.dumps({**known, **new}, indent=0, sort_keys=True), encoding="utf-8")
+    SECONDS.write_text(json.dumps({**known_seconds(), **new}, indent=0, sort_keys=True), encoding="utf-8")
 
 
 def print_skips(skipped: list[tuple[str, str]]) -> None:

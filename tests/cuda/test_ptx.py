@@ -105,7 +105,9 @@ PARTS, DIVISIONS = 16, 8
 
 
 @pytest.mark.sampled(1 / 16)
-@pytest.mark.parametrize("cc", [(8, 0), (9, 0)], ids=["sm_80", "sm_90"])
+@pytest.mark.parametrize(
+    "cc", [pytest.param((8, 0), id="sm_80", marks=pytest.mark.slow), pytest.param((9, 0), id="sm_90")]
+)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_instance_of_every_kernel_fits_the_hardware(part: int, cc: tuple[int, int]) -> None:
     """With each dtype and function that its host side lists it compiles, keeps its numbers in registers, and divides little.
