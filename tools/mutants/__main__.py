@@ -22,7 +22,7 @@ import sys
 from pathlib import Path
 
 from tools.mutants import children, copy, reach, report, results
-from tools.mutants.faults import LAYERS, Fault, blocks_of, draw
+from tools.mutants.faults import LAYERS, Fault, blocks_of, draw, tests_of
 from tools.mutants.trial import Bench, Outcome
 
 
@@ -105,8 +105,12 @@ def inside(options: argparse.Namespace, work: Path) -> int:
         for fault in draw(root, layer, options.seed, options.count)
     ]
     tried = [pair for pair in drawn if not options.again or kept.is_open(pair[1])]
-    tests_of = reach.reaching(where, {f.identity: blocks_of(f, root) for _, f in tried})
-    for (layer, fault), outcome in zip(tried, outcomes(tried, tests_of, options, work)):
+    reaching = reach.reaching(
+        where,
+        {f.identity: blocks_of(f, root) for _, f in tried},
+        {f.identity: tests_of(f, root) for _, f in tried},
+    )
+    for (layer, fault), outcome in zip(tried, outcomes(tried, reaching, options, work)):
         if outcome.result in results.OPEN and fault.identity in named:
             outcome = outcome._replace(result="equivalent")
         kept.note(layer, fault, outcome)
@@ -121,7 +125,7 @@ def inside(options: argparse.Namespace, work: Path) -> int:
 
 def outcomes(
     tried: list[tuple[str, Fault]],
-    tests_of: dict[str, list[reach.Test]],
+    reaching: dict[str, list[reach.Test]],
     options: argparse.Namespace,
     work: Path,
 ) -> list[Outcome]:
@@ -137,7 +141,7 @@ def outcomes(
             copy.move_to(place)
             benches[worker] = Bench(place, work / f"bench{worker}", options.budget)
         fault = tried[i][1]
-        outcome = benches[worker].trial(fault, tests_of[fault.identity])
+        outcome = benches[worker].trial(fault, reaching[fault.identity])
         (noted / f"{i}.json").write_text(json.dumps(outcome))
         where_it_is = f"{fault.file}:{fault.line}"
         print(f"{outcome.result:<12}{where_it_is} {fault.kind}: {fault.after}", flush=True)

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from hashlib import sha256
 from itertools import zip_longest
 from operator import itemgetter
@@ -102,20 +102,38 @@ def blocks_of(fault: Fault, root: Path) -> tuple[set[int], set[int]]:
         return {fault.block}, own
     if own:
         return own, own
-    path = Path(fault.file)
-    name, package = (
-        (path.parent.name, path.parent.parent)
-        if path.stem == "__init__"
-        else (path.stem, path.parent.parent)
-    )
-    imports = re.compile(rf"^\s*(?:from|import)\b.*\b{name}\b", re.M)
-    importing = [
-        p.relative_to(root).as_posix()
-        for p in _python_files(root / package)
-        if imports.search(p.read_text())
-    ]
-    near = set().union(*(_all_blocks(root, file) for file in importing))
+    importing = {fault.file}
+    for file in (seen := list(importing)):  # it grows
+        path = Path(file)
+        near_by = path.parents[2 if path.stem == "__init__" else 1]
+        for other in _importing(file, root / near_by, root) - importing:
+            importing.add(other)
+            if is_lowered(other):
+                seen.append(other)
+    near = set().union(*(_all_blocks(root, f) for f in importing if not is_lowered(f)))
     return near, near
+
+
+def tests_of(fault: Fault, root: Path) -> set[str]:
+    """The files of tests that import code of which none can tell that it runs: they are about it."""
+    if not is_lowered(fault.file):
+        return set()
+    package = Path(fault.file).with_name("__init__.py").as_posix()
+    tests = root / "tests"
+    return _importing(fault.file, tests, root) or _importing(package, tests, root)
+
+
+@cache
+def _importing(file: str, place: Path, root: Path) -> set[str]:
+    """The files below `place` that import this one."""
+    path = Path(file)
+    name = path.parent.name if path.stem == "__init__" else path.stem
+    imports = re.compile(rf"^\s*(?:from|import)\b.*\b{name}\b", re.M)
+    return {
+        p.relative_to(root).as_posix()
+        for p in _python_files(place)
+        if imports.search(p.read_text())
+    }
 
 
 def _all_blocks(root: Path, file: str) -> set[int]:

@@ -128,8 +128,13 @@ def _record(root: Path, file: str, path: Path, of: str) -> int:
     return 0
 
 
-def reaching(folder: Path, wanted: dict[str, tuple[set[int], set[int]]]) -> dict[str, list[Test]]:
-    """For each name the tests that run one of its blocks. `wanted` has these, and all blocks of their file."""
+def reaching(
+    folder: Path,
+    wanted: dict[str, tuple[set[int], set[int]]],
+    files: dict[str, set[str]] | None = None,
+) -> dict[str, list[Test]]:
+    """For each name the tests that run one of its blocks, and all tests in its `files`. `wanted` has these blocks, and
+    all of their file."""
     found: dict[str, list[Test]] = {name: [] for name in wanted}
     arrays = {
         name: [np.array(sorted(part), np.uint32) for part in pair] for name, pair in wanted.items()
@@ -146,14 +151,16 @@ def reaching(folder: Path, wanted: dict[str, tuple[set[int], set[int]]]) -> dict
             )
         here = np.isin(reached, every)
         owner, reached = np.repeat(np.arange(len(names)), lengths)[here], reached[here]
+        file = str(names[0]).partition("::")[0] if len(names) else ""
         for name, (wanted_here, of_file) in arrays.items():
             tests = np.unique(owner[np.isin(reached, wanted_here)])
+            if files and file in files[name]:
+                tests = np.arange(len(names))
             if not tests.size:
                 continue
             shares = np.bincount(
                 owner[np.isin(reached, of_file)], minlength=len(names)
             ) / np.maximum(lengths, 1)
             for i in tests:
-                file = str(names[i]).partition("::")[0]
                 found[name].append(Test(file, str(names[i]), float(costs[i]), float(shares[i])))
     return found
