@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from internals.jit.frontend import script_function
+from internals.jit.frontend import builtin_calls, script_function
 from tests.answers import answer
 from tests.jit_programs import Program, load, place_free
 from tests.jit_programs_errors import ERRORS
@@ -36,3 +36,14 @@ def test_refusals_show_the_place(program: Program, tmp_path: Path) -> None:
     name, text = refusal(program, tmp_path, "internals", script_function)
     assert name in ("RuntimeError", "NotSupportedError", "UnsupportedNodeError", "ValueError")
     assert "<--- HERE" in text or program.name in ("bare list", "comprehension filter")
+
+
+@pytest.mark.parametrize(
+    ("name", "like"), [("ab", ["aten::abs"]), ("a", []), ("leluu", ["aten::celu", "aten::relu", "aten::selu"])]
+)
+def test_a_short_name_is_like_names_that_share_a_letter(name: str, like: list[str]) -> None:
+    """No more letters may differ than two, or all but one, as in `findSimilarOperators` of PyTorch."""
+    text = builtin_calls._unknown(f"aten::{name}")
+    suggested = [line.strip() for line in text.splitlines() if line.startswith("\taten::")]
+    assert all(each in suggested for each in like) and bool(suggested) == bool(like)
+    assert all(set(name) & set(each.removeprefix("aten::")) for each in suggested)

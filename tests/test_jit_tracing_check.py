@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 import internals
-from internals.jit.tracing.comparison import assert_close
+from internals.jit.tracing.comparison import assert_close, default_tolerances
+from tests.answers import answer
 from tests.jit_traces import agree, caught, load, normalised, tensors
 
 CHECKED: dict[str, tuple[str, Any, Any]] = {
@@ -42,6 +43,20 @@ def outcome(lib: Any, source: str, shapes: Any, check: Any) -> tuple[Any, str]:
     text = f"{type(result).__name__}: {result}" if isinstance(result, Exception) else normalised(result.graph)
     ours_only = r"^\s*[^<\s]\S*\(\d+\): \S+$\n?"  # below the program's own frames the stacks are not the same
     return given, re.sub(ours_only, "", text.replace("internals", "torch"), flags=re.MULTILINE).rstrip()
+
+
+DTYPES = ("float16", "float32", "float64", "complex64", "complex128", "int64", "bool")
+
+
+def test_tolerances_are_those_of_real_pytorch() -> None:
+    theirs = answer(
+        lambda torch: [
+            torch.testing._comparison.default_tolerances(getattr(torch, d)) for d in DTYPES
+        ]
+    )
+    tensors = [internals.zeros(1, dtype=getattr(internals, d)) for d in DTYPES]
+    assert [default_tolerances(t) for t in tensors] == theirs
+    assert default_tolerances(tensors[2], tensors[1]) == theirs[1]  # the greater ones
 
 
 @pytest.mark.parametrize("name", CHECKED)

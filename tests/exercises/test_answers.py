@@ -122,6 +122,7 @@ def test_another_style_is_right_as_well(name: str, answer: str) -> None:
          "not every output was stored"),
         ("build_strides_1", find("build_strides_1").solution.replace("result = storage_offset", "result = 0"),
          "is at storage_offset, not at 0"),
+        ("build_strides_1", find("build_strides_1").solution.replace("i < size:", "i < size - 1:"), "IndexError"),
         ("objects_2", "def lookers(t):\n    return 'four'", "looks at the storage, not 'four'"),
         ("autograd_3", "def backward(root):\n    root.backward()", "has to return a dict"),
         ("languages_2", find("languages_2").solution.replace("{f.attr for", "{'torch.' + f.attr for"), "behind `torch.`"),

@@ -11,6 +11,7 @@ pytest.importorskip("h2", reason="the extra `serving` is not installed")
 pytest.importorskip("h11", reason="the extra `serving` is not installed")
 import h2.connection
 import h2.events
+import h2.settings
 
 from internals.serving.two_https import Ask, Link, Recording, Request, Response, exchange, work
 from internals.serving.two_https.clock import run
@@ -21,6 +22,7 @@ from internals.serving.two_https.http2_client import Http2Client
 from internals.serving.two_https.recording import Recorder
 from internals.serving.two_https.wire import Wire, connect, listen
 
+INITIAL_WINDOW_SIZE = h2.settings.SettingCodes.INITIAL_WINDOW_SIZE
 ASKS = [Ask("slow", ms=100, size=40_000), Ask("a", ms=10), Ask("b", ms=20), Ask("c", ms=5)]
 
 
@@ -244,6 +246,32 @@ def test_http2_takes_more_than_a_window_of_a_request() -> None:
         return Response(b"%d" % len(request.body))
 
     assert run(main()) == b"200000"
+
+
+def test_http2_sends_what_fits_a_window_even_if_that_is_one_byte() -> None:
+    async def main() -> list[int]:
+        async with listen(Http2(greet)) as server:
+            wire = await connect(server.port)
+            line = h2.connection.H2Connection()
+            line.local_settings = h2.settings.Settings(initial_values={INITIAL_WINDOW_SIZE: 1})
+            line.initiate_connection()
+            asked = [(":method", "GET"), (":scheme", "http"), (":authority", "x"), (":path", "/")]
+            line.send_headers(1, asked, end_stream=True)
+            sizes: list[int] = []
+            while True:
+                wire.write(line.data_to_send())
+                for event in line.receive_data(await wire.read()):
+                    if isinstance(event, h2.events.DataReceived):
+                        sizes.append(len(event.data))
+                        if len(sizes) < len("hello"):
+                            line.increment_flow_control_window(1, 1)
+                    if isinstance(event, h2.events.StreamEnded):
+                        return sizes
+
+    async def greet(request: Request) -> Response:
+        return Response(b"hello")
+
+    assert run(asyncio.wait_for(main(), 5)) == [1] * 5
 
 
 def test_a_server_that_leaves_before_it_answered_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

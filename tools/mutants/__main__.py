@@ -59,7 +59,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=6, help="faults a layer")
     parser.add_argument(
-        "--budget", type=float, default=45.0, help="seconds of tests for a fault that is not found"
+        "--budget", type=float, default=90.0, help="seconds of tests for a fault that is not found"
     )
     parser.add_argument(
         "--without-torch", action="store_true", help="as if PyTorch were not installed"

@@ -8,7 +8,6 @@ when something else changes.
 from __future__ import annotations
 
 import ast
-import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -128,12 +127,19 @@ def _importing(file: str, place: Path, root: Path) -> set[str]:
     """The files below `place` that import this one."""
     path = Path(file)
     name = path.parent.name if path.stem == "__init__" else path.stem
-    imports = re.compile(rf"^\s*(?:from|import)\b.*\b{name}\b", re.M)
-    return {
-        p.relative_to(root).as_posix()
-        for p in _python_files(place)
-        if imports.search(p.read_text())
-    }
+    return {p.relative_to(root).as_posix() for p in _python_files(place) if name in _imported(p)}
+
+
+@cache
+def _imported(path: Path) -> set[str]:
+    """The parts of the names of the modules that a file imports, and what it takes from them."""
+    names = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            names.append(node.module or "")
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            names += [alias.name for alias in node.names]
+    return {part for name in names for part in name.split(".")}
 
 
 def _all_blocks(root: Path, file: str) -> set[int]:

@@ -1,9 +1,9 @@
 """One fault put to the test: it is planted in the copy, and the tests that reach it run until one
 fails.
 
-First come tests that cost little and reach little else, of each test function one case before the
-next. They run in stages, each in a child of its own, so that most faults are settled by the few
-seconds of the first. A test that failed is run again without the fault, alone: where it fails
+First come tests that cost little and reach little else, of different test functions. They run in
+stages, each in a child of its own, so that most faults are settled by the few seconds of the
+first. A test that failed is run again without the fault, alone: where it fails
 there too, it is left out, and the trial goes on.
 """
 
@@ -143,10 +143,10 @@ def stages(tests: list[Test], budget: float) -> Iterator[list[Test]]:
 
 
 def in_order(tests: list[Test], fault: Fault) -> list[Test]:
-    """Those first that are quick, about the same file more than others, and speak of the same thing, to judge by names; one
-    case of each test function before the next."""
+    """Those first that are quick, about the same file more than others, and speak of the same thing, to judge by names; each
+    further case of a test function counts less."""
     about = fault.function or fault.before.partition("=")[0]
-    words = words_of(f"{Path(fault.file).stem} {about}")
+    words = words_of(f"{Path(fault.file).with_suffix('')} {about}") - {"internals"}
 
     def worth(test: Test) -> float:
         alike = min(len(words & words_of(test.name)), 3)
@@ -157,8 +157,8 @@ def in_order(tests: list[Test], fault: Fault) -> list[Test]:
     for value, test in sorted((worth(test), test) for test in tests):
         function = test.name.partition("[")[0]
         turn[function] = turn.get(function, 0) + 1
-        ranked.append((turn[function], value, test))
-    return [test for _, _, test in sorted(ranked)]
+        ranked.append((turn[function] * value, test))
+    return [test for _, test in sorted(ranked)]
 
 
 def words_of(text: str) -> set[str]:

@@ -95,11 +95,6 @@ class ClassPrinter(PythonPrinter):
         for value in (*node.inputs(), *node.outputs()):
             if not isinstance(value.type(), FunctionType):
                 self.archive.need(value.type())
-        for name in node.attributeNames():
-            if node.kindOf(name) in ("ty", "tys"):
-                found = node.attribute(name)
-                for type in found if isinstance(found, (list, tuple)) else [found]:
-                    self.archive.need(type)
         if node.kind().startswith("^"):
             raise error(node.sourceRange(), PYTHON_CALL.format(node.kind()[1:]))
         if node.kind() == "prim::Return" and node.inputsSize() != 1:

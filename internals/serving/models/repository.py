@@ -195,7 +195,6 @@ class ModelRepository:
 
     async def _install(self, key: Key, make: Callable[[], ServedModel]) -> Entry:
         """Make a model in the loader's thread, then let it take the place of what is there. Raises what `make` raises."""
-        self._table.version(key)
         try:
             model = await asyncio.get_running_loop().run_in_executor(self._loader, make)
             if self._closed:
