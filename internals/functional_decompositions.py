@@ -9,30 +9,56 @@ How the real one differs: the errors show more of the code to write instead.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-from internals._generated import ops
+from internals._generated import functions as F
+from internals.scripting import BooleanDispatch, boolean_dispatch, is_scripting
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 _REMOVED = "This function was deprecated since version 1.9 and is now removed."
 
 
-def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Sequence[Any] | None = None) -> Any:
+def _lu_with_infos(
+    A: Tensor, pivot: bool = True, get_infos: bool = False, out: tuple[Tensor, Tensor, Tensor] | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    result = F._lu_with_info(A, pivot, not get_infos)
+    if out is None:
+        return result
+    if not is_scripting():
+        _check_out(out, 3)
+    for target, found in zip(out, result):
+        target.resize_as_(found).copy_(found)
+    return out
+
+
+def _lu_no_infos(
+    A: Tensor, pivot: bool = True, get_infos: bool = False, out: tuple[Tensor, Tensor] | None = None
+) -> tuple[Tensor, Tensor]:
     """L and U of every matrix in one, and the pivots; with `get_infos` also `info`. The older `linalg.lu_factor_ex`.
 
     Raises RuntimeError as that, TypeError for an `out` that does not have as many tensors.
     """
-    result = ops._lu_with_info(A, pivot, not get_infos)
-    found = result if get_infos else (result.LU, result.pivots)
+    LU, pivots, _ = F._lu_with_info(A, pivot, not get_infos)
     if out is None:
-        return found
+        return LU, pivots
+    if not is_scripting():
+        _check_out(out, 2)
+    for target, found in zip(out, (LU, pivots)):
+        target.resize_as_(found).copy_(found)
+    return out
+
+
+def _check_out(out: Any, count: int) -> None:
     if not isinstance(out, (tuple, list)):
         raise TypeError(f"argument 'out' must be tuple of Tensors, not {type(out).__name__}")
-    if len(out) - int(get_infos) != 2:
-        raise TypeError(f"expected tuple of {2 + int(get_infos)} elements but got {len(out)}")
-    for target, t in zip(out, found):
-        target.resize_as_(t).copy_(t)
-    return out
+    if len(out) != count:
+        raise TypeError(f"expected tuple of {count} elements but got {len(out)}")
+
+
+lu = boolean_dispatch("lu", BooleanDispatch("get_infos", 2, False, _lu_with_infos, _lu_no_infos))
 
 
 def _removed(name: str, instead: str) -> Callable[..., Any]:

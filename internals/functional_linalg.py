@@ -8,11 +8,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from internals._generated import functions as F
+from internals._generated import linalg_functions as linalg
 from internals._generated import ops
 from internals.core.dtype import dtype
-from internals.core.tensor_impl import TensorImpl
+from internals.core.tensor_impl import TensorImpl as Tensor
+from internals.scripting import annotate, overload
 
 
+@overload(
+    "(Tensor, str, Optional[List[int]], bool, Optional[Tensor], Optional[int]) -> Tensor",
+    "(Tensor, Optional[number], Optional[List[int]], bool, Optional[Tensor], Optional[int]) -> Tensor",
+    "(Tensor, Optional[number], Optional[int], bool, Optional[Tensor], Optional[int]) -> Tensor",
+    "(Tensor, str, Optional[int], bool, Optional[Tensor], Optional[int]) -> Tensor",
+)
 def norm(
     input: Any,
     p: float | str | None = "fro",
@@ -26,39 +35,64 @@ def norm(
     `p` is a number, inf, -inf, "fro" (the same as 2) or "nuc" (the sum of singular values; two dimensions). Raises RuntimeError
     for another string and for integer tensors.
     """
-    dims = None if dim is None else [dim] if isinstance(dim, int) else list(dim)
-    if isinstance(p, str) and not (p == "fro" and (dims is None or len(dims) <= 2)):
-        dims = list(range(input.dim())) if dims is None else dims
-        if out is None:
-            return ops.linalg_matrix_norm_str_ord(input, p, dims, keepdim, dtype)
-        return ops.linalg_matrix_norm_str_ord_out(input, p, dims, keepdim, dtype, out)
-    order = 2 if p is None or isinstance(p, str) else p
+    dims: list[int] | None = None
+    if dim is not None:
+        if isinstance(dim, int):
+            dims = [dim]
+        else:
+            dims = dim  # type: ignore[assignment]
+    if isinstance(p, str):
+        if not (p == "fro" and (dim is None or isinstance(dim, int) or len(dim) <= 2)):
+            if dims is None:
+                dims = list(range(input.dim()))
+            if out is None:
+                return linalg.matrix_norm(input, p, dims, keepdim, dtype=dtype)
+            return linalg.matrix_norm(input, p, dims, keepdim, dtype=dtype, out=out)
+        order = 2.0
+    else:
+        order = 2.0 if p is None else p
     if out is None:
-        return ops.linalg_vector_norm(input, order, dims, keepdim, dtype)
-    return ops.linalg_vector_norm_out(input, order, dims, keepdim, dtype, out)
+        return linalg.vector_norm(input, order, dims, keepdim, dtype=dtype)
+    return linalg.vector_norm(input, order, dims, keepdim, dtype=dtype, out=out)
 
 
+@overload(
+    "(Tensor, Tensor, int, Optional[Tensor]) -> Tensor",
+    "(Tensor, Tensor, Tuple[List[int], List[int]], Optional[Tensor]) -> Tensor",
+    "(Tensor, Tensor, List[List[int]], Optional[Tensor]) -> Tensor",
+    "(Tensor, Tensor, Tensor, Optional[Tensor]) -> Tensor",
+)
 def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
     """The sum of products over pairs of dimensions of `a` and `b`.
 
     `dims` is how many: the last of `a` with the first of `b`; or two lists, of dimensions of `a` and of `b`, as a tensor if you
     like. Raises RuntimeError for two dtypes, and for sizes that are neither equal nor 1.
     """
-    if not isinstance(dims, (tuple, list, TensorImpl, int)):
+    dims_a: list[int] = []
+    dims_b: list[int] = []
+    if isinstance(dims, (tuple, list)):
+        dims_a, dims_b = dims
+    elif isinstance(dims, Tensor):
+        if dims.numel() > 1:
+            dims_a, dims_b = annotate(list[list[int]], dims.tolist())  # type: ignore[attr-defined]
+        else:
+            dims_a, dims_b = _last_and_first(a, b, int(dims.item()))  # type: ignore[attr-defined]
+    elif isinstance(dims, int):
+        dims_a, dims_b = _last_and_first(a, b, dims)
+    else:
         raise RuntimeError(
             "tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] containing two lists, but got "
             f"dims={dims}"
         )
-    if isinstance(dims, TensorImpl):
-        dims = dims.tolist() if dims.numel() > 1 else int(dims.item())  # type: ignore[attr-defined]
-    if isinstance(dims, int):
-        if dims < 0:
-            raise RuntimeError(f"tensordot expects dims >= 0, but got {dims=}")
-        if dims > min(a.dim(), b.dim()):
-            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got {dims=}")
-        dims = range(-dims, 0), range(dims)
-    dims_a, dims_b = (list(d) for d in dims)
-    return ops.tensordot(a, b, dims_a, dims_b) if out is None else ops.tensordot_out(a, b, dims_a, dims_b, out)
+    return F.tensordot(a, b, dims_a, dims_b) if out is None else F.tensordot(a, b, dims_a, dims_b, out=out)
+
+
+def _last_and_first(a: Tensor, b: Tensor, dims: int) -> tuple[list[int], list[int]]:
+    if dims < 0:
+        raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+    if dims > min(a.dim(), b.dim()):
+        raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
+    return list(range(-dims, 0)), list(range(dims))
 
 
 def chain_matmul(*matrices: Any, out: Any = None) -> Any:

@@ -5,24 +5,28 @@ How the real one differs: it asks its arguments for a `__torch_function__` first
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-from internals._generated import ops
+from internals._generated import functions as F
+from internals._generated.nn_functions import pad
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 
 def stft(
-    input: Any,
+    input: Tensor,
     n_fft: int,
     hop_length: int | None = None,
     win_length: int | None = None,
-    window: Any = None,
+    window: Tensor | None = None,
     center: bool = True,
     pad_mode: str = "reflect",
     normalized: bool = False,
     onesided: bool | None = None,
     return_complex: bool | None = None,
     align_to_window: bool | None = None,
-) -> Any:
+) -> Tensor:
     """The spectra of pieces of `n_fft` points, one every `hop_length`: shape (batch?, frequencies, pieces).
 
     With `center` the signal is padded so that the first piece is centred on its first point. A real signal and window give the
@@ -34,7 +38,7 @@ def stft(
         raise RuntimeError("stft align_to_window should only be set when center = false")
     if center:
         dims = input.dim()
-        input = input.view([1] * (3 - dims) + list(input.shape))
-        input = ops.pad(input, [n_fft // 2, n_fft // 2], pad_mode, None)
+        input = input.view([1] * (3 - dims) + list(input.size()))
+        input = pad(input, [n_fft // 2, n_fft // 2], pad_mode)
         input = input.view(input.shape[-dims:])
-    return ops.stft(input, n_fft, hop_length, win_length, window, normalized, onesided, return_complex, align_to_window)
+    return F.stft(input, n_fft, hop_length, win_length, window, normalized, onesided, return_complex, align_to_window)

@@ -5,56 +5,105 @@ How the real one differs: each first asks its arguments for a `__torch_function_
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-from internals._generated import ops
-from internals.core.tensor_impl import TensorImpl
+from internals._generated import functions as F
+from internals.library import ops
+from internals.scripting import BooleanDispatch, boolean_dispatch
 
-_COMPUTE_MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 
-def unique(
-    input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
-) -> Any:
+def _return_inverse_and_counts(
+    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    if dim is not None:
+        return ops.aten.unique_dim(input, dim, sorted, return_inverse, return_counts)
+    return F._unique2(input, sorted, return_inverse, return_counts)
+
+
+def _return_inverse(
+    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> tuple[Tensor, Tensor]:
+    values, inverse, _ = _return_inverse_and_counts(input, sorted, return_inverse, return_counts, dim)
+    return values, inverse
+
+
+def _return_counts(
+    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> tuple[Tensor, Tensor]:
+    values, _, counts = _return_inverse_and_counts(input, sorted, return_inverse, return_counts, dim)
+    return values, counts
+
+
+def _return_output(
+    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Tensor:
     """The different elements of `input`, in order; with `dim` the different slices along it.
 
     With `return_inverse` also, for each element, its place among them; with `return_counts` also how often each occurs. NaN
     equals nothing, so each NaN is there. Raises NotImplementedError for complex numbers.
     """
-    if dim is not None:
-        three = ops.unique_dim(_tensor(input, "unique_dim"), dim, sorted, return_inverse, return_counts)
-    else:
-        three = ops._unique2(_tensor(input, "_unique2"), sorted, return_inverse, return_counts)
-    return _wanted(three, return_inverse, return_counts)
+    return _return_inverse_and_counts(input, sorted, return_inverse, return_counts, dim)[0]
 
 
-def unique_consecutive(
-    input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
-) -> Any:
+def _consecutive_return_inverse_and_counts(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    return F.unique_consecutive(input, return_inverse, return_counts, dim)
+
+
+def _consecutive_return_inverse(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> tuple[Tensor, Tensor]:
+    values, inverse, _ = F.unique_consecutive(input, return_inverse, return_counts, dim)
+    return values, inverse
+
+
+def _consecutive_return_counts(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> tuple[Tensor, Tensor]:
+    values, _, counts = F.unique_consecutive(input, return_inverse, return_counts, dim)
+    return values, counts
+
+
+def _consecutive_return_output(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Tensor:
     """`input` without the elements, or slices along `dim`, that equal the one before; further results as of `unique`."""
-    three = ops.unique_consecutive(_tensor(input, "unique_consecutive"), return_inverse, return_counts, dim)
-    return _wanted(three, return_inverse, return_counts)
+    return F.unique_consecutive(input, return_inverse, return_counts, dim)[0]
 
 
-def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = _COMPUTE_MODES[0]) -> Any:
+def _by_two_flags(name: str, at: int, both: Any, inverse: Any, counts: Any, plain: Any) -> Callable[..., Any]:
+    """The choice by `return_inverse`, an argument at place `at`, of a choice by `return_counts`, the one after it."""
+    if_true = boolean_dispatch(name, BooleanDispatch("return_counts", at + 1, False, both, inverse))
+    if_false = boolean_dispatch(name, BooleanDispatch("return_counts", at + 1, False, counts, plain))
+    return boolean_dispatch(name, BooleanDispatch("return_inverse", at, False, if_true, if_false))
+
+
+unique = _by_two_flags(
+    "unique", 2, _return_inverse_and_counts, _return_inverse, _return_counts, _return_output
+)
+unique_consecutive = _by_two_flags(
+    "unique_consecutive", 1, _consecutive_return_inverse_and_counts, _consecutive_return_inverse,
+    _consecutive_return_counts, _consecutive_return_output,
+)  # fmt: skip
+
+
+def cdist(
+    x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
+) -> Tensor:
     """The p-norm distances of all rows of `x1` (*, P, M) from all rows of `x2` (*, R, M), as (*, P, R).
 
     Dimensions before these broadcast. `compute_mode` says whether Euclidean distances are taken from a matrix product, which is
     faster and less exact: for more than 25 rows, always, or never. Raises ValueError for another word.
     """
-    if compute_mode not in _COMPUTE_MODES:
-        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
-    return ops.cdist(x1, x2, p, _COMPUTE_MODES.index(compute_mode) or None)
-
-
-def _wanted(three: Any, return_inverse: bool, return_counts: bool) -> Any:
-    """Of (values, inverse, counts) those that were asked for; the values alone are no tuple."""
-    values, inverse, counts = three
-    more = [t for t, wanted in ((inverse, return_inverse), (counts, return_counts)) if wanted]
-    return (values, *more) if more else values
-
-
-def _tensor(value: Any, function: str) -> Any:
-    if not isinstance(value, TensorImpl):
-        raise TypeError(f"{function}(): argument 'input' (position 1) must be Tensor, not {type(value).__name__}")
-    return value
+    if compute_mode == "use_mm_for_euclid_dist_if_necessary":
+        return F.cdist(x1, x2, p, None)
+    if compute_mode == "use_mm_for_euclid_dist":
+        return F.cdist(x1, x2, p, 1)
+    if compute_mode == "donot_use_mm_for_euclid_dist":
+        return F.cdist(x1, x2, p, 2)
+    raise ValueError(f"{compute_mode} is not a valid value for compute_mode")

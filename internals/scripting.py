@@ -66,11 +66,11 @@ class BooleanDispatch(NamedTuple):
     arg_name: str
     place: int
     default: bool
-    if_true: Any  # a function, or a choice by another flag
-    if_false: Any
+    if_true: Callable[..., Any]
+    if_false: Callable[..., Any]
 
 
-dispatches: dict[Any, BooleanDispatch] = {}
+dispatches: dict[Callable[..., Any], BooleanDispatch] = {}
 
 
 def boolean_dispatch(name: str, choice: BooleanDispatch) -> Callable[..., Any]:
@@ -85,3 +85,16 @@ def boolean_dispatch(name: str, choice: BooleanDispatch) -> Callable[..., Any]:
     function.__doc__ = choice.if_false.__doc__
     dispatches[function] = choice
     return function
+
+
+overloads: dict[Callable[..., Any], tuple[str, ...]] = {}
+
+
+def overload(*signatures: str) -> Callable[[T], T]:
+    """For a function whose arguments may be of several types: a call in a script takes the first signature that fits."""
+
+    def mark(function: Any) -> Any:
+        overloads[function] = signatures
+        return function
+
+    return mark

@@ -12,8 +12,6 @@ from typing import Any
 
 _MANGLE = "___torch_mangle_"
 _THEIRS = dict.fromkeys(("internals.nn.containers", "internals.nn.parameter_containers"), "internals.nn.modules.container")
-_SOURCES = "internals.jit.frontend.functional_sources"
-_OF_TORCH = ("_decompositions", "_signal", "_statistics")  # functions of torch, not of nn
 _lock = threading.Lock()
 _taken: set[str] = set()
 _next = 0
@@ -26,8 +24,8 @@ def qualified_name(thing: Any) -> str:
     if name == "<lambda>":
         name = "_lambda"
     module = _THEIRS.get(module, module).replace("<", "_").replace(">", "_")
-    if module.startswith(_SOURCES):
-        module = "torch.functional" if module.endswith(_OF_TORCH) else "torch.nn.functional"  # they are compiled in its place
+    if module.startswith("internals.functional"):
+        module = "torch.functional"
     if module.startswith("internals.nn._") and not module.endswith("_reduction"):
         module = "torch.nn.functional"  # which is one file there
     if module.startswith("internals.nn."):

@@ -4,29 +4,31 @@ Query, key and value are projected; the last dimension is cut into heads, which 
 (N * heads, L, E / heads). Each head compares every query with every key, turns the scores into weights with softmax, and takes
 the mean of the values under them. The heads are put side by side again and projected once more.
 
-How the real one differs: it serves `__torch_function__` and TorchScript in between.
+How the real one differs: it serves `__torch_function__` in between.
 """
 
 from __future__ import annotations
 
 import warnings
 from math import sqrt
-from typing import Any
 
 import internals
 from internals import Tensor
 from internals._generated import functions as F
 from internals._generated.nn_functions import linear, pad, scaled_dot_product_attention
 from internals.core.dtype import dtype as DType
+from internals.scripting import is_scripting
 
 
 def multi_head_attention_forward(
-    query: Any, key: Any, value: Any, embed_dim_to_check: int, num_heads: int, in_proj_weight: Any, in_proj_bias: Any,
-    bias_k: Any, bias_v: Any, add_zero_attn: bool, dropout_p: float, out_proj_weight: Any, out_proj_bias: Any,
-    training: bool = True, key_padding_mask: Any = None, need_weights: bool = True, attn_mask: Any = None,
-    use_separate_proj_weight: bool = False, q_proj_weight: Any = None, k_proj_weight: Any = None, v_proj_weight: Any = None,
-    static_k: Any = None, static_v: Any = None, average_attn_weights: bool = True, is_causal: bool = False,
-) -> tuple[Any, Any]:  # fmt: skip
+    query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int, in_proj_weight: Tensor | None,
+    in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None, add_zero_attn: bool, dropout_p: float,
+    out_proj_weight: Tensor, out_proj_bias: Tensor | None, training: bool = True,
+    key_padding_mask: Tensor | None = None, need_weights: bool = True, attn_mask: Tensor | None = None,
+    use_separate_proj_weight: bool = False, q_proj_weight: Tensor | None = None, k_proj_weight: Tensor | None = None,
+    v_proj_weight: Tensor | None = None, static_k: Tensor | None = None, static_v: Tensor | None = None,
+    average_attn_weights: bool = True, is_causal: bool = False,
+) -> tuple[Tensor, Tensor | None]:  # fmt: skip
     """`query` (L, N, E), `key` (S, N, Ek), `value` (S, N, Ev): the output (L, N, E), and the weights (N, L, S) if needed.
 
     Without N everything is unbatched. `attn_mask` is (L, S) or (N * heads, L, S), `key_padding_mask` (N, S): True means "do not
@@ -37,56 +39,75 @@ def multi_head_attention_forward(
     is_batched = _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not is_batched:
         query, key, value = _unsqueeze_batch(query, key, value)
-        key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
+        if key_padding_mask is not None:
+            key_padding_mask = key_padding_mask.unsqueeze(0)
     target_length, batch, embed_dim = query.shape
     attn_mask, key_padding_mask, is_causal = _canonical_masks(
         attn_mask, key_padding_mask, query.dtype, is_causal, need_weights
     )
     _check_sizes(query, key, value, embed_dim_to_check, num_heads, use_separate_proj_weight)
     if use_separate_proj_weight:
-        biases = (None, None, None) if in_proj_bias is None else in_proj_bias.chunk(3)
-        q, k, v = _in_projection(query, key, value, q_proj_weight, k_proj_weight, v_proj_weight, *biases)
+        if q_proj_weight is None:
+            raise AssertionError("use_separate_proj_weight is True but q_proj_weight is None")
+        if k_proj_weight is None:
+            raise AssertionError("use_separate_proj_weight is True but k_proj_weight is None")
+        if v_proj_weight is None:
+            raise AssertionError("use_separate_proj_weight is True but v_proj_weight is None")
+        q, k, v = _in_projection(query, key, value, q_proj_weight, k_proj_weight, v_proj_weight, in_proj_bias)
     else:
         if in_proj_weight is None:
             raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
         q, k, v = _in_projection_packed(query, key, value, in_proj_weight, in_proj_bias)
-    attn_mask = _with_head_dimension(attn_mask, target_length, key.shape[0], batch, num_heads)
+    attn_mask = _with_head_dimension(attn_mask, target_length, key.size(0), batch, num_heads)
 
     added = 0  # keys that are not in the sequence: a learned one, one of zeros
-    if _both(bias_k, bias_v, static_k, static_v):
+    if bias_k is not None and bias_v is not None:
+        if static_k is not None:
+            raise AssertionError("bias cannot be added to static key.")
+        if static_v is not None:
+            raise AssertionError("bias cannot be added to static value.")
         k = F.cat([k, bias_k.repeat(1, batch, 1)])
         v = F.cat([v, bias_v.repeat(1, batch, 1)])
         added += 1
+    elif bias_k is not None:
+        raise AssertionError("bias_k is set but bias_v is None")
+    elif bias_v is not None:
+        raise AssertionError("bias_v is set but bias_k is None")
     q = _split_heads(q, batch, num_heads)
     k = _split_heads(k, batch, num_heads) if static_k is None else _static("static_k", static_k, q)
     v = _split_heads(v, batch, num_heads) if static_v is None else _static("static_v", static_v, q)
     if add_zero_attn:
-        zeros = k.new_zeros([k.shape[0], 1, k.shape[2]])
+        zeros = k.new_zeros([k.size(0), 1, k.size(2)])
         k, v = F.cat([k, zeros], 1), F.cat([v, zeros], 1)
         added += 1
-    if added:
-        attn_mask = None if attn_mask is None else pad(attn_mask, [0, added])
-        key_padding_mask = None if key_padding_mask is None else pad(key_padding_mask, [0, added])
-    mask = _merge(attn_mask, key_padding_mask, batch, num_heads, k.shape[1])
+    if added > 0:
+        if attn_mask is not None:
+            attn_mask = pad(attn_mask, [0, added])
+        if key_padding_mask is not None:
+            key_padding_mask = pad(key_padding_mask, [0, added])
+    mask = _merge(attn_mask, key_padding_mask, batch, num_heads, k.size(1))
 
     p = dropout_p if training else 0.0
+    weights: Tensor | None = None
     if need_weights:
-        heads, weights = _attend(q, k, v, mask, p)
-        weights = weights.view(batch, num_heads, target_length, k.shape[1])
-        weights = weights.mean(1) if average_attn_weights else weights
+        heads, by_head = _attend(q, k, v, mask, p)
+        by_head = by_head.view(batch, num_heads, target_length, k.size(1))
+        weights = by_head.mean(1) if average_attn_weights else by_head
     else:
-        heads, weights = _attend_fused(q, k, v, mask, p, is_causal, batch, num_heads), None
+        heads = _attend_fused(q, k, v, mask, p, is_causal, batch, num_heads)
     joined = heads.transpose(0, 1).reshape(target_length * batch, embed_dim)
     output = linear(joined, out_proj_weight, out_proj_bias)
-    output = output.view(target_length, batch, output.shape[1])
+    output = output.view(target_length, batch, output.size(1))
     if not is_batched:
-        return output.squeeze(1), None if weights is None else weights.squeeze(0)
+        output = output.squeeze(1)
+        if weights is not None:
+            weights = weights.squeeze(0)
     return output, weights
 
 
-def _attend(q: Any, k: Any, v: Any, mask: Any, p: float) -> tuple[Any, Any]:
+def _attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, p: float) -> tuple[Tensor, Tensor]:
     """What every head sees, and the weights it gave: softmax(q @ k.T / sqrt(E) + mask) @ v."""
-    q = q * sqrt(1.0 / q.shape[-1])
+    q = q * sqrt(1.0 / q.size(-1))
     scores = F.bmm(q, k.transpose(-2, -1)) if mask is None else F.baddbmm(mask, q, k.transpose(-2, -1))
     weights = scores.softmax(-1)
     if p > 0.0:
@@ -94,71 +115,93 @@ def _attend(q: Any, k: Any, v: Any, mask: Any, p: float) -> tuple[Any, Any]:
     return F.bmm(weights, v), weights
 
 
-def _attend_fused(q: Any, k: Any, v: Any, mask: Any, p: float, is_causal: bool, batch: int, num_heads: int) -> Any:
+def _attend_fused(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, p: float, is_causal: bool, batch: int, num_heads: int
+) -> Tensor:
     """The same by `scaled_dot_product_attention`, which keeps the weights to itself."""
     if mask is not None:
-        mask = mask.unsqueeze(0) if mask.shape[0] == 1 else mask.view(batch, num_heads, -1, k.shape[1])
-    q, k, v = (t.view(batch, num_heads, *t.shape[1:]) for t in (q, k, v))
+        mask = mask.unsqueeze(0) if mask.size(0) == 1 else mask.view(batch, num_heads, -1, k.size(1))
+    q = q.view(batch, num_heads, q.size(1), q.size(2))
+    k = k.view(batch, num_heads, k.size(1), k.size(2))
+    v = v.view(batch, num_heads, v.size(1), v.size(2))
     return scaled_dot_product_attention(q, k, v, mask, p, is_causal).flatten(0, 1)
 
 
-def _in_projection_packed(q: Any, k: Any, v: Any, w: Any, b: Any = None) -> tuple[Any, Any, Any]:
+def _in_projection_packed(
+    q: Tensor, k: Tensor, v: Tensor, w: Tensor, b: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
     """q, k, v through the three matrices stacked in `w` (3E, E): in one product where they are the same tensor."""
-    embed_dim = q.shape[-1]
+    embed_dim = q.size(-1)
     if q is k and k is v:
         q, k, v = linear(q, w, b).unflatten(-1, (3, embed_dim)).unbind(-2)
         return q.contiguous(), k.contiguous(), v.contiguous()
     if k is v:
         w_q, w_kv = w.split([embed_dim, embed_dim * 2])
-        b_q, b_kv = (None, None) if b is None else b.split([embed_dim, embed_dim * 2])
+        b_q, b_kv = _halves(b, embed_dim)
         k, v = linear(k, w_kv, b_kv).unflatten(-1, (2, embed_dim)).unbind(-2)
         return linear(q, w_q, b_q), k.contiguous(), v.contiguous()
-    biases = (None, None, None) if b is None else b.chunk(3)
-    q, k, v = (linear(x, matrix, bias) for x, matrix, bias in zip((q, k, v), w.chunk(3), biases))
-    return q, k, v
+    w_q, w_k, w_v = w.chunk(3)
+    return _projected(q, k, v, w_q, w_k, w_v, b)
 
 
-def _in_projection(
-    q: Any, k: Any, v: Any, w_q: Any, w_k: Any, w_v: Any, b_q: Any = None, b_k: Any = None, b_v: Any = None
-) -> tuple[Any, Any, Any]:
-    """q, k, v through matrices of their own: key and value may have other numbers of features."""
-    embed_dim = q.shape[-1]
-    named = (("query", "q", q, w_q, b_q), ("key", "k", k, w_k, b_k), ("value", "v", v, w_v, b_v))
-    for name, letter, x, matrix, _ in named:
-        if matrix is None:
-            raise AssertionError(f"use_separate_proj_weight is True but {letter}_proj_weight is None")
-        expected = (embed_dim, x.shape[-1])
-        if matrix.shape != expected:
-            raise AssertionError(f"expecting {name} weights shape of {expected}, but got {matrix.shape}")
-    for name, _, _, _, bias in named:
-        if bias is not None and bias.shape != (embed_dim,):
-            raise AssertionError(f"expecting {name} bias shape of {(embed_dim,)}, but got {bias.shape}")
+def _halves(b: Tensor | None, embed_dim: int) -> tuple[Tensor | None, Tensor | None]:
+    if b is None:
+        return None, None
+    b_q, b_kv = b.split([embed_dim, embed_dim * 2])
+    return b_q, b_kv
+
+
+def _projected(
+    q: Tensor, k: Tensor, v: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, b: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    if b is None:
+        return linear(q, w_q), linear(k, w_k), linear(v, w_v)
+    b_q, b_k, b_v = b.chunk(3)
     return linear(q, w_q, b_q), linear(k, w_k, b_k), linear(v, w_v, b_v)
 
 
-def _split_heads(x: Any, batch: int, num_heads: int) -> Any:
+def _in_projection(
+    q: Tensor, k: Tensor, v: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, b: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """q, k, v through matrices of their own: key and value may have other numbers of features."""
+    embed_dim = q.size(-1)
+    for name, x, matrix in (("query", q, w_q), ("key", k, w_k), ("value", v, w_v)):
+        expected = (embed_dim, x.size(-1))
+        if matrix.shape != expected:
+            raise AssertionError(f"expecting {name} weights shape of {expected}, but got {matrix.shape}")
+    if b is not None:
+        b_q, b_k, b_v = b.chunk(3)
+        for name, bias in (("query", b_q), ("key", b_k), ("value", b_v)):
+            if bias.shape != (embed_dim,):
+                raise AssertionError(f"expecting {name} bias shape of {(embed_dim,)}, but got {bias.shape}")
+    return _projected(q, k, v, w_q, w_k, w_v, b)
+
+
+def _split_heads(x: Tensor, batch: int, num_heads: int) -> Tensor:
     """(L, N, E) to (N * heads, L, E / heads)."""
-    return x.view(x.shape[0], batch * num_heads, x.shape[2] // num_heads).transpose(0, 1)
+    return x.view(x.size(0), batch * num_heads, x.size(2) // num_heads).transpose(0, 1)
 
 
-def _merge(attn_mask: Any, key_padding_mask: Any, batch: int, num_heads: int, source_length: int) -> Any:
+def _merge(
+    attn_mask: Tensor | None, key_padding_mask: Tensor | None, batch: int, num_heads: int, source_length: int
+) -> Tensor | None:
     """The sum of both masks, (1 or N * heads, 1 or L, S), or None."""
     if key_padding_mask is None:
         return attn_mask
-    if key_padding_mask.shape[0] != batch:
-        raise AssertionError(f"Expected key_padded_mask.shape[0] to be {batch}, but got {key_padding_mask.shape[0]}")
-    if key_padding_mask.shape[1] != source_length:
-        raise AssertionError(
-            f"Expected key_padded_mask.shape[1] to be {source_length}, but got {key_padding_mask.shape[1]}"
-        )
+    if not is_scripting():
+        rows, columns = key_padding_mask.shape
+        if rows != batch:
+            raise AssertionError(f"Expected key_padded_mask.shape[0] to be {batch}, but got {rows}")
+        if columns != source_length:
+            raise AssertionError(f"Expected key_padded_mask.shape[1] to be {source_length}, but got {columns}")
     padding = key_padding_mask.view(batch, 1, 1, source_length).expand(-1, num_heads, -1, -1)
     padding = padding.reshape(batch * num_heads, 1, source_length)
     return padding if attn_mask is None else attn_mask + padding
 
 
 def _canonical_masks(
-    attn_mask: Any, key_padding_mask: Any, dtype: Any, is_causal: bool, need_weights: bool
-) -> tuple[Any, Any, bool]:
+    attn_mask: Tensor | None, key_padding_mask: Tensor | None, dtype: DType, is_causal: bool, need_weights: bool
+) -> tuple[Tensor | None, Tensor | None, bool]:
     """Both masks as numbers to add, and whether the causal hint can be handed on in place of `attn_mask`."""
     padding = _canonical_mask(key_padding_mask, "key_padding_mask", _none_or_dtype(attn_mask), "attn_mask", dtype)
     if is_causal and attn_mask is None:
@@ -168,7 +211,7 @@ def _canonical_masks(
         )
     if is_causal and padding is None and not need_weights:
         return None, None, True
-    mask = _canonical_mask(attn_mask, "attn_mask", None, "", dtype, check_other=False)
+    mask = _canonical_mask(attn_mask, "attn_mask", None, "", dtype, False)
     return mask, padding, False
 
 
@@ -194,54 +237,45 @@ def _none_or_dtype(input: Tensor | None) -> DType | None:
     return None if input is None else input.dtype
 
 
-def _unsqueeze_batch(query: Any, key: Any, value: Any) -> tuple[Any, Any, Any]:
+def _unsqueeze_batch(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """With a batch dimension of 1; the same tensor stays the same tensor, so that it is still projected at once."""
     q = query.unsqueeze(1)
     k = q if key is query else key.unsqueeze(1)
     return q, k, k if value is key else value.unsqueeze(1)
 
 
-def _with_head_dimension(mask: Any, target_length: int, source_length: int, batch: int, num_heads: int) -> Any:
+def _with_head_dimension(
+    mask: Tensor | None, target_length: int, source_length: int, batch: int, num_heads: int
+) -> Tensor | None:
     """`attn_mask` as (1 or N * heads, L, S)."""
     if mask is None:
         return None
     if mask.dim() == 2:
-        expected: tuple[int, ...] = (target_length, source_length)
-    else:
-        expected = (batch * num_heads, target_length, source_length)
-    if mask.shape != expected:
-        raise RuntimeError(f"The shape of the {mask.dim()}D attn_mask is {mask.shape}, but should be {expected}.")
-    return mask.unsqueeze(0) if mask.dim() == 2 else mask
+        flat = (target_length, source_length)
+        if mask.shape != flat:
+            raise RuntimeError(f"The shape of the 2D attn_mask is {mask.shape}, but should be {flat}.")
+        return mask.unsqueeze(0)
+    full = (batch * num_heads, target_length, source_length)
+    if mask.shape != full:
+        raise RuntimeError(f"The shape of the {mask.dim()}D attn_mask is {mask.shape}, but should be {full}.")
+    return mask
 
 
-def _both(bias_k: Any, bias_v: Any, static_k: Any, static_v: Any) -> bool:
-    """Whether a learned key and value are added."""
-    if bias_k is None and bias_v is None:
-        return False
-    if bias_v is None:
-        raise AssertionError("bias_k is set but bias_v is None")
-    if bias_k is None:
-        raise AssertionError("bias_v is set but bias_k is None")
-    if static_k is not None:
-        raise AssertionError("bias cannot be added to static key.")
-    if static_v is not None:
-        raise AssertionError("bias cannot be added to static value.")
-    return True
-
-
-def _static(name: str, given: Any, q: Any) -> Any:
+def _static(name: str, given: Tensor, q: Tensor) -> Tensor:
     """A key or value that was projected before: (N * heads, S, E / heads)."""
     for dim in (0, 2):
-        if given.shape[dim] != q.shape[dim]:
-            raise AssertionError(f"expecting {name}.size({dim}) of {q.shape[dim]}, but got {given.shape[dim]}")
+        if given.size(dim) != q.size(dim):
+            raise AssertionError(f"expecting {name}.size({dim}) of {q.size(dim)}, but got {given.size(dim)}")
     return given
 
 
-def _check_sizes(query: Any, key: Any, value: Any, embed_dim_to_check: int, num_heads: int, separate: bool) -> None:
-    embed_dim = query.shape[-1]
+def _check_sizes(
+    query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int, separate: bool
+) -> None:
+    embed_dim = query.size(-1)
     if embed_dim != embed_dim_to_check:
         raise AssertionError(f"was expecting embedding dimension of {embed_dim_to_check}, but got {embed_dim}")
-    if embed_dim % num_heads:
+    if embed_dim % num_heads != 0:
         raise AssertionError(f"embed_dim {embed_dim} not divisible by num_heads {num_heads}")
     if separate and key.shape[:2] != value.shape[:2]:
         raise AssertionError(f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}")
@@ -249,7 +283,9 @@ def _check_sizes(query: Any, key: Any, value: Any, embed_dim_to_check: int, num_
         raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
 
 
-def _mha_shape_check(query: Any, key: Any, value: Any, key_padding_mask: Any, attn_mask: Any, num_heads: int) -> bool:
+def _mha_shape_check(
+    query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None, attn_mask: Tensor | None, num_heads: int
+) -> bool:
     """Whether there is a batch dimension. Raises AssertionError when the arguments disagree about it."""
     dims = query.dim()
     if dims not in (2, 3):
@@ -269,7 +305,7 @@ def _mha_shape_check(query: Any, key: Any, value: Any, key_padding_mask: Any, at
             f"{case}, expected `attn_mask` to be `None`, 2-D or 3-D but found {attn_mask.dim()}-D tensor instead"
         )
     if dims == 2 and attn_mask is not None and attn_mask.dim() == 3:
-        expected = (num_heads, query.shape[0], key.shape[0])
+        expected = (num_heads, query.size(0), key.size(0))
         if attn_mask.shape != expected:
             raise AssertionError(f"Expected `attn_mask` shape to be {expected} but got {attn_mask.shape}")
     return dims == 3

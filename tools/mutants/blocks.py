@@ -28,7 +28,6 @@ LOWERED = (
     "internals/aten/compiled/",
     "internals/cuda/kernels/",
     "internals/machine_code/vector_math/",
-    "internals/jit/frontend/functional_sources",
 )
 LOWERING = {"kernel", "inline", "device"}  # decorators
 NAME = "__reached__"

@@ -4,7 +4,6 @@
     annotations.py, type_*.py        what annotations mean
     compiler.py                      the tree as a graph; its docstring lists the rest, and steps.py shows it step by step
     recursive.py                     modules: inspect_module.py looks one over, concrete_type.py compiles its methods
-    functional_*.py, module_sources.py   what the compiler reads in place of library code that is written for Python only
 
 How the real one differs: the second half is C++, and has a parser of its own for programs that come as text.
 """

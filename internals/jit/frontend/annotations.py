@@ -19,9 +19,9 @@ import typing
 from collections.abc import Callable
 from typing import Any, Union
 
-from internals._tensor import Tensor
 from internals.core.device import device
 from internals.core.dtype import dtype
+from internals.core.tensor_impl import TensorImpl
 from internals.legacy import TENSOR_TYPES
 from internals.random import Generator
 
@@ -94,7 +94,7 @@ def try_type_of_annotation(annotation: Any, where: SourceRange, resolver: Resolv
     origin = typing.get_origin(annotation)
     if origin is not None:
         return _of_generic(annotation, origin, typing.get_args(annotation), where, resolver)
-    if inspect.isclass(annotation) and (issubclass(annotation, Tensor) or annotation in TENSOR_TYPES.values()):
+    if inspect.isclass(annotation) and (issubclass(annotation, TensorImpl) or annotation in TENSOR_TYPES.values()):
         return TensorType.get()
     try:
         known = BY_OBJECT.get(annotation)

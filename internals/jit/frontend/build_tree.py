@@ -26,7 +26,9 @@ VARIABLE_ARGUMENTS = (
 )
 
 
-def tree_of(fn: Callable[..., Any] | ParsedFunction, name: str, self_name: str | None = None) -> tree.Def:
+def tree_of(
+    fn: Callable[..., Any] | ParsedFunction, name: str, self_name: str | None = None, comment: str | None = None
+) -> tree.Def:
     """The tree of a function, called `name`; of a method when `self_name`, the type of its `self`, is given.
 
     `name` need not be `fn.__name__`: in a class with `forward = _forward`, the tree of `forward` is wanted.
@@ -34,7 +36,7 @@ def tree_of(fn: Callable[..., Any] | ParsedFunction, name: str, self_name: str |
     RuntimeError for a type comment that is none.
     """
     parsed = fn if isinstance(fn, ParsedFunction) else parse_function(fn)
-    comment = type_comments.find(parsed.text)
+    comment = comment or type_comments.find(parsed.text)
     definition = parsed.definition
     if modifiers.is_unused(fn):
         definition = _raising(definition, keep_return_type=not modifiers.is_dropped(fn))

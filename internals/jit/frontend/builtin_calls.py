@@ -1,8 +1,8 @@
 """Calls of operators: `x + 1`, `torch.relu(x)`, `x.size(0)`, `len(xs)` (`emitBuiltinCall` of `schema_matching.cpp`).
 
 All overloads of the operator are candidates, and after them the few that are written in TorchScript (`SOURCES`): arithmetic with
-the number on the left, which tensors have no operators for, and the other arguments that `torch.norm` takes. Such a call is
-replaced by the function's nodes: `1 - x` is `neg(x) + 1`.
+the number on the left, which tensors have no operators for. Such a call is replaced by the function's nodes: `1 - x` is
+`neg(x) + 1`.
 
 An archive says which version of the operators it was written for. Those whose meaning has changed since are then not candidates;
 in their place are functions that say in today's operators what the old ones did (`upgrades`), to be inserted in the same way.
@@ -25,7 +25,6 @@ from internals.jit.operators.registry import all_operators
 
 from .build_tree import build_def
 from .error_report import error
-from .functional_sources_linalg import NORM, TENSORDOT
 from .schema_matching import Matched, NamedValue, match_schemas
 from .source import SourceContext, parse_module
 
@@ -81,8 +80,6 @@ SOURCES = (
     (NTUPLES, ("float", "int")),
     (FLOOR_DIVISION, ("number", "Tensor")),
     (CONTAINS, ("str",)),
-    (NORM, ("",)),
-    (TENSORDOT, ("",)),
 )
 # `x.mT` and `x.mH` have become operators; their lines stay, for the places of those after them.
 PROPERTIES = """

@@ -3,10 +3,10 @@
 
 A function in the table is not compiled: a call of it becomes a node. That holds for every function that PyTorch implements in
 C++, which here are those generated from `native_functions/`, and for what is listed below. Functions of `torch.nn.functional`
-that are written in Python are compiled like the user's own (`functional_scripts.py`).
+that are written in Python are compiled like the user's own (`recursion.py`).
 
 How the real one differs: its table holds what is in `torch._C._nn`, `_linalg`, `_fft` and the like, where operators live that are
-not in `torch`; and `torch.norm`, `torch.unique` and a few more are compiled from their Python source.
+not in `torch`; and a few more functions of `torch` are compiled from their Python source.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ MATH = (
 MODULES = (
     (functions, ""), (nn_functions, ""), (linalg_functions, "linalg_"), (fft_functions, "fft_"), (special_functions, "special_"),
 )  # fmt: skip
-COMPILED = {"stft", "cdist", "unique_consecutive"}  # in Python there, too: they are more than the operators of these names
+# in Python there, too: they are more than the operators of these names
+COMPILED = {"stft", "cdist", "unique_consecutive", "norm", "tensordot"}
 CMATH = ("isnan", "isfinite", "isinf", "log", "log10", "sqrt", "exp", "sin", "tan", "cos", "asin", "acos", "atan", "sinh", "cosh",
          "tanh", "asinh", "acosh", "atanh")  # fmt: skip
 

@@ -25,7 +25,6 @@ from internals.jit.script_function import ScriptFunction
 from . import modifiers, recursion
 from .build_tree import default_arguments, tree_of
 from .compiler import compile_with_schema
-from .module_sources import source_of
 from .module_value import ModuleValue
 from .resolution import closure_resolver
 from .source import ParsedFunction, parse_text
@@ -144,8 +143,7 @@ class ConcreteType:
         if accessor is not None:
             self.define_property(accessor, name)
             return True
-        method = getattr(self.python_class, "_script_methods", {}).get(name) or source_of(self.python_class, name)
-        method = method or getattr(self.python_class, name, None)
+        method = getattr(self.python_class, "_script_methods", {}).get(name) or getattr(self.python_class, name, None)
         if not isinstance(method, (types.FunctionType, types.MethodType)) or modifiers.is_ignored(method):
             return False
         self.define(method, name)

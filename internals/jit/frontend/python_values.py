@@ -23,17 +23,17 @@ from internals.jit.ir.enums import enum_code
 from internals.jit.runtime.future import fork
 from internals.jit.script_module import ScriptModule
 from internals.library import OpNamespace, OpPacket, Ops
-from internals.scripting import BooleanDispatch, annotate, isinstance_
+from internals.scripting import BooleanDispatch, annotate, dispatches, isinstance_, overloads
 
 from . import modifiers, recursion
 from .builtin_table import find_builtin
 from .error_report import error
-from .functional_scripts import dispatch_of, scripted
-from .schema_matching import NamedValue, find_keyword, match_schema
+from .schema_matching import Matched, NamedValue, find_keyword, match_schema, match_schemas
 from .sugared_values import BuiltinFunction, ExceptionValue, SimpleValue, SpecialForm, SugaredValue
 
 if TYPE_CHECKING:
     from internals.jit.ir import SourceRange
+    from internals.jit.script_function import ScriptFunction
 
     from .compiler import Compiler
 
@@ -66,16 +66,14 @@ def to_sugared_value(obj: Any, c: Compiler, where: SourceRange, is_constant: boo
         return ExceptionValue(_exception_name(obj), obj)
     if isinstance(obj, types.BuiltinFunctionType):
         raise error(where, f"Python builtin {obj} is currently not supported in Torchscript")
-    dispatch = dispatch_of(obj)
-    if dispatch is not None:
-        return BooleanDispatchValue(dispatch)
+    if isinstance(obj, types.FunctionType) and obj in dispatches:
+        return BooleanDispatchValue(dispatches[obj])
+    if isinstance(obj, types.FunctionType) and obj in overloads:
+        return OverloadedFunctionValue(recursion.compile_overloads(obj))
     if isinstance(obj, type) and issubclass(obj, tuple) and hasattr(obj, "_fields"):
         return NamedTupleConstructor(recursion.named_tuple_type(obj, where))
     if isinstance(obj, type):
         return PythonClassValue(obj)
-    written = scripted(obj)
-    if written is not None:
-        return FunctionValue(written)
     if isinstance(obj, types.FunctionType) and not modifiers.is_ignored(obj):
         compiled = recursion.compile_function(obj, where)
         if compiled is not None:
@@ -142,12 +140,28 @@ class FunctionValue(SugaredValue):
 
     def call(self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int) -> SugaredValue:
         recursion.ensure_compiled(self.function, where)
-        matched = match_schema(c, self.function.schema, where, args, kwargs)
+        return self.call_matched(where, c, match_schema(c, self.function.schema, where, args, kwargs))
+
+    def call_matched(self, where: SourceRange, c: Compiler, matched: Matched) -> SugaredValue:
         callee = c.function_constant(self.function)
         node = c.graph.create("prim::CallFunction", [callee, *matched.inputs])
         node.setSourceRange(where)
         c.graph.insertNode(node)
         return SimpleValue(node.output().setType(self.function.schema.returns[0].type))
+
+
+class OverloadedFunctionValue(SugaredValue):
+    """A function compiled for several signatures: a call takes the first that fits."""
+
+    def __init__(self, functions: list[ScriptFunction]) -> None:
+        self.functions = functions
+
+    def kind(self) -> str:
+        return "overloaded function"
+
+    def call(self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int) -> SugaredValue:
+        chosen, matched = match_schemas(c, [function.schema for function in self.functions], where, args, kwargs)
+        return FunctionValue(self.functions[chosen]).call_matched(where, c, matched)
 
 
 class BooleanDispatchValue(SugaredValue):
@@ -172,8 +186,6 @@ class BooleanDispatchValue(SugaredValue):
             raise error(where, problem)
         chosen = self.dispatch.default if flag is None else constant_of(flag)
         function = self.dispatch.if_true if chosen else self.dispatch.if_false
-        if isinstance(function, BooleanDispatch):  # by a second flag
-            return BooleanDispatchValue(function).call(where, c, args, kwargs, n_binders)
         return to_sugared_value(function, c, where).call(where, c, args, kwargs, n_binders)
 
 

@@ -12,24 +12,28 @@ import inspect
 import types
 import weakref
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from internals.jit.ir import NoneType, TensorType, TupleType, Type, Value
 from internals.jit.names import qualified_name, take_name
 from internals.jit.schema import Argument, FunctionSchema
 from internals.jit.script_function import ScriptFunction
+from internals.scripting import dispatches, overloads
 
 from . import modifiers
 from .annotations import named_tuple, signature_types
 from .build_tree import default_arguments, tree_of
 from .builtin_table import find_builtin
 from .error_report import error
-from .functional_scripts import dispatch_of, scripted
 from .resolution import closure_resolver
+from .signatures import fitting_defaults
 
 if TYPE_CHECKING:
     from internals.jit.ir import SourceRange
     from internals.jit.script_function import ScriptFunction
+
+    from . import tree
 
 _compiled: weakref.WeakKeyDictionary[Any, ScriptFunction] = weakref.WeakKeyDictionary()
 
@@ -46,24 +50,36 @@ _in_progress: dict[Any, BeingCompiled] = {}
 
 def compile_python_function(fn: Callable[..., Any]) -> ScriptFunction:
     """The compiled form of `fn`, made now or earlier."""
-    from .compiler import compile_with_schema
     known = _compiled.get(fn)
-    if known is not None:
-        return known
+    if known is None:
+        known = _compiled[fn] = _compile(fn, tree_of(fn, fn.__name__), default_arguments(fn))
+    return known
+
+
+@cache
+def compile_overloads(fn: Callable[..., Any]) -> list[ScriptFunction]:
+    """The compiled forms of a function with several signatures."""
+    found = []
+    for signature in overloads[fn]:
+        definition = tree_of(fn, fn.__name__, comment=f"# type: {signature}")
+        defaults = fitting_defaults(definition, closure_resolver(fn), default_arguments(fn))
+        found.append(_compile(fn, definition, defaults))
+    return found
+
+
+def _compile(fn: Callable[..., Any], definition: tree.Def, defaults: dict[str, Any]) -> ScriptFunction:
+    from .compiler import compile_with_schema
+
     _in_progress[fn] = BeingCompiled(fn.__name__)
     try:
-        definition = tree_of(fn, fn.__name__)
-        graph, schema = compile_with_schema(
-            definition, closure_resolver(fn), name=fn.__name__, defaults=default_arguments(fn)
-        )
+        graph, schema = compile_with_schema(definition, closure_resolver(fn), name=fn.__name__, defaults=defaults)
     except RecursionError:
         depth = f"{len(_in_progress)} functions are being compiled inside each other"
         raise RuntimeError(f"{fn.__name__}: {depth}, too deep for Python's stack; see sys.setrecursionlimit") from None
     finally:
         del _in_progress[fn]
     name = take_name(qualified_name(fn))
-    _compiled[fn] = ScriptFunction(fn.__name__, graph, schema, qualified_name=name, python_function=fn)
-    return _compiled[fn]
+    return ScriptFunction(fn.__name__, graph, schema, qualified_name=name, python_function=fn)
 
 
 def compile_function(fn: Callable[..., Any], where: SourceRange) -> Any:
@@ -87,8 +103,7 @@ def is_compiled_function(obj: Any) -> bool:
 
 def needs_compiling(fn: Any) -> bool:
     """Whether a call of this Python function compiles its source: it is no operator, no part of the library, and not ignored."""
-    dispatches = dispatch_of(fn) is not None
-    return not (dispatches or modifiers.is_ignored(fn) or find_builtin(fn) is not None or scripted(fn) is not None)
+    return not (fn in dispatches or modifiers.is_ignored(fn) or find_builtin(fn) is not None)
 
 
 # Python functions that stay Python functions.

@@ -22,7 +22,6 @@ from . import modifiers
 from .concrete_type import ConcreteType
 from .hooks import compile_hooks
 from .inspect_module import attribute_value, check_initialized, concrete_type_of
-from .module_sources import weights_text
 from .resolution import mapping_resolver
 
 
@@ -79,8 +78,8 @@ def build_submodules(module: Module, concrete: ConcreteType) -> dict[str, Any]:
 def compile_methods(module: Module, concrete: ConcreteType, names: Iterable[str]) -> None:
     """Compile these methods, the properties, and the length of a container. What is compiled already stays."""
     if isinstance(module, RNNBase):
-        weights = [name for name, attribute in concrete.attributes.items() if attribute.kind == "parameter"]
-        _define_once(concrete, "_weights", weights_text(weights))
+        weights = [f"self.{name}" for name, attribute in concrete.attributes.items() if attribute.kind == "parameter"]
+        _define_once(concrete, "_weights", f"def _weights(self) -> List[Tensor]:\n   return [{', '.join(weights)}]\n")
     for name in names:
         concrete.compile_method(name)
     for name in concrete.properties:

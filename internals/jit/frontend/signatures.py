@@ -36,6 +36,7 @@ from .type_expressions import type_of_expr, type_of_param
 
 if TYPE_CHECKING:
     from .compiler import Compiler
+    from .resolution import Resolver
 
 
 def schema_of_def(
@@ -90,6 +91,16 @@ def to_default(definition: tree.Def, param: tree.Param, t: Type, value: Any) -> 
             message += f"Because \"{param.name.name}\" was not annotated with an explicit type it is assumed to be type 'Tensor'."
         raise error(definition.range, message)
     return converted
+
+
+def fitting_defaults(definition: tree.Def, resolver: Resolver, defaults: dict[str, Any]) -> dict[str, Any]:
+    """The defaults that are of the declared types: with each of its signatures, an overloaded function has others."""
+    fitting = {}
+    for name, t in ((param.name.name, type_of_param(param, resolver)[0]) for param in definition.decl.params):
+        is_one_for_many = isinstance(t, (ListType, TupleType)) and isinstance(defaults.get(name), int)
+        if name in defaults and not is_one_for_many and _as_ir_value(t, defaults[name]) is not _DOES_NOT_FIT:
+            fitting[name] = defaults[name]
+    return fitting
 
 
 def is_mutable(value: Any) -> bool:

@@ -9,17 +9,17 @@ memory for cuDNN (`flatten_parameters`, which does nothing here).
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from math import sqrt
 from numbers import Number
 from typing import Any
 
 from internals import Tensor, empty, zeros
-from internals.aten.native import recurrent
+from internals._generated import functions as F
 from internals.nn import init
 from internals.nn.module import Module
 from internals.nn.parameter import Parameter
 from internals.nn.utils.rnn import PackedSequence
+from internals.scripting import is_scripting
 
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
@@ -56,11 +56,11 @@ class RNNBase(Module):
         self.bidirectional = bidirectional
         self.proj_size = proj_size
         self._all_weights: list[list[str]] = []
-        rows = _GATES[mode] * hidden_size
+        rows, directions = _GATES[mode] * hidden_size, 2 if bidirectional else 1
         handed_on = proj_size or hidden_size
         for layer in range(num_layers):
-            features = handed_on * self._directions if layer else input_size
-            for suffix in ("", "_reverse")[: self._directions]:
+            features = handed_on * directions if layer else input_size
+            for suffix in ("", "_reverse")[:directions]:
                 sizes: dict[str, Any] = {"weight_ih": (rows, features), "weight_hh": (rows, handed_on)}
                 if bias:
                     sizes |= {"bias_ih": rows, "bias_hh": rows}
@@ -90,26 +90,31 @@ class RNNBase(Module):
 
         A packed sequence gives a packed one; its states are in the order of the sequences before packing.
         """
-        if isinstance(input, PackedSequence):
-            return self._forward_packed(input, hx)
-        batched = self._check_dims(input, "tensor instead" if self.mode.startswith("RNN") else "instead")
-        if hx is not None and hx.dim() != input.dim():
-            kind, dims = ("batched 3-D", 3) if batched else ("unbatched 2-D", 2)
-            raise RuntimeError(f"For {kind} input, hx should also be {dims}-D but got {hx.dim()}-D tensor")
-        x = input if batched else input.unsqueeze(self._batch_dim)
-        h = self._zeros(x, self.hidden_size) if hx is None else hx if batched else hx.unsqueeze(1)
+        if not is_scripting():
+            if isinstance(input, PackedSequence):
+                return self._forward_packed(input, hx)
+        batched = self._is_batched(input)
+        batch_dim = 0 if self.batch_first else 1
+        x = input if batched else input.unsqueeze(batch_dim)
+        if hx is None:
+            h = self._zeros(x, self.hidden_size)
+        else:
+            if hx.dim() != input.dim():
+                kind = "batched" if batched else "unbatched"
+                dims = f"{input.dim()}-D"
+                raise RuntimeError(f"For {kind} {dims} input, hx should also be {dims} but got {hx.dim()}-D tensor")
+            h = hx if batched else hx.unsqueeze(1)
         self.check_input(x)
         self.check_hidden_size(h, self._state_size(x, self.hidden_size))
-        run = {"GRU": recurrent.gru, "RNN_TANH": recurrent.rnn_tanh, "RNN_RELU": recurrent.rnn_relu}[self.mode]
-        output, h = run(x, h, *self._options())
-        return (output, h) if batched else (output.squeeze(self._batch_dim), h.squeeze(1))
+        output, h = self._run(x, h)
+        return (output, h) if batched else (output.squeeze(batch_dim), h.squeeze(1))
 
     def _forward_packed(self, packed: PackedSequence, hx: Any) -> Any:
         data, batch_sizes, order, back = packed
         if data.dim() != 2:
             raise RuntimeError(f"input must have 2 dimensions, got {data.dim()}")
         self.check_input(data)
-        states = self.num_layers * self._directions, int(batch_sizes[0])
+        states = self.num_layers * (2 if self.bidirectional else 1), int(batch_sizes[0])
         is_lstm = self.mode == "LSTM"
         sizes = [(*states, self.proj_size or self.hidden_size), (*states, self.hidden_size)][: 1 + is_lstm]
         if hx is None:
@@ -119,29 +124,32 @@ class RNNBase(Module):
         for i, (h, size) in enumerate(zip(first, sizes)):
             what = f"hidden[{i}]" if is_lstm else "hidden"
             self.check_hidden_size(h, size, f"Expected {what} size {{}}, got {{}}")
-        run = getattr(recurrent, f"{self.mode.lower()}_data")
-        output, *last = run(data, batch_sizes, first if is_lstm else first[0], *self._options()[:-1])
+        output, *last = getattr(F, self.mode.lower())(
+            data, batch_sizes, first if is_lstm else first[0], self._weights(), self.bias, self.num_layers, self.dropout,
+            self.training, self.bidirectional,
+        )  # fmt: skip
         last = [_permuted(h, back) for h in last]
         return PackedSequence(output, batch_sizes, order, back), tuple(last) if is_lstm else last[0]
 
     def check_input(self, input: Tensor) -> None:
         """Raises ValueError for another dtype than the weights', RuntimeError for another number of features."""
-        dtype = self.weight_ih_l0.dtype
-        if input.dtype is not dtype:
-            raise ValueError(
-                f"RNN input dtype ({input.dtype}) does not match weight dtype ({dtype}). Convert input: input.to({dtype}), or "
-                f"convert model: model.to({input.dtype})"
-            )
-        if self.input_size != input.shape[-1]:
+        if not is_scripting():
+            dtype = self.weight_ih_l0.dtype
+            if input.dtype is not dtype:
+                raise ValueError(
+                    f"RNN input dtype ({input.dtype}) does not match weight dtype ({dtype}). Convert input: "
+                    f"input.to({dtype}), or convert model: model.to({input.dtype})"
+                )
+        if self.input_size != input.size(-1):
             raise RuntimeError(
-                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.shape[-1]}"
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}"
             )
 
     def check_hidden_size(
         self, hx: Tensor, expected_hidden_size: tuple[int, int, int], msg: str = "Expected hidden size {}, got {}"
     ) -> None:
-        if tuple(hx.shape) != expected_hidden_size:
-            raise RuntimeError(msg.format(expected_hidden_size, list(hx.shape)))
+        if hx.size() != expected_hidden_size:
+            raise RuntimeError(msg.format(expected_hidden_size, list(hx.size())))
 
     def extra_repr(self) -> str:
         s = f"{self.input_size}, {self.hidden_size}"
@@ -158,30 +166,21 @@ class RNNBase(Module):
                 s += f", {name}={value}"
         return s
 
-    @property
-    def _directions(self) -> int:
-        return 2 if self.bidirectional else 1
+    def _weights(self) -> list[Tensor]:
+        """What the operators take behind the state. The compiler has a text for each network, which names the parameters."""
+        return [getattr(self, name) for names in self._all_weights for name in names]
 
-    @property
-    def _batch_dim(self) -> int:
-        return 0 if self.batch_first else 1
-
-    def _options(self) -> tuple[Any, ...]:
-        """What the functions of `recurrent` take behind the state."""
-        weights = [getattr(self, name) for names in self._all_weights for name in names]
-        return (
-            weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional, self.batch_first,
-        )  # fmt: skip
-
-    def _check_dims(self, input: Tensor, ending: str) -> bool:
+    def _is_batched(self, input: Tensor) -> bool:
         """Whether there is a batch dimension. Raises ValueError unless there are 2 or 3 dimensions."""
         if input.dim() not in (2, 3):
-            name = self.mode.removesuffix("_TANH").removesuffix("_RELU")
-            raise ValueError(f"{name}: Expected input to be 2D or 3D, got {input.dim()}D {ending}")
+            name = self.mode.split("_")[0]
+            what = "tensor instead" if name == "RNN" else "instead"
+            raise ValueError(f"{name}: Expected input to be 2D or 3D, got {input.dim()}D {what}")
         return input.dim() == 3
 
     def _state_size(self, x: Tensor, features: int) -> tuple[int, int, int]:
-        return self.num_layers * self._directions, x.shape[self._batch_dim], features
+        states = self.num_layers * 2 if self.bidirectional else self.num_layers
+        return states, x.size(0 if self.batch_first else 1), features
 
     def _zeros(self, x: Tensor, features: int) -> Tensor:
         return zeros(self._state_size(x, features), dtype=x.dtype, device=x.device)
@@ -210,6 +209,17 @@ class RNN(RNNBase):
         super().__init__(f"RNN_{nonlinearity.upper()}", *args, **kwargs)
         self.nonlinearity = nonlinearity
 
+    def _run(self, x: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
+        if self.mode == "RNN_TANH":
+            return F.rnn_tanh(
+                x, h, self._weights(), self.bias, self.num_layers, self.dropout, self.training, self.bidirectional,
+                self.batch_first,
+            )  # fmt: skip
+        return F.rnn_relu(
+            x, h, self._weights(), self.bias, self.num_layers, self.dropout, self.training, self.bidirectional,
+            self.batch_first,
+        )  # fmt: skip
+
 
 class GRU(RNNBase):
     """Gated recurrent units over a sequence: r and z decide what of the old state is used for the new one, and what is kept.
@@ -222,6 +232,12 @@ class GRU(RNNBase):
             raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
         super().__init__("GRU", *args, **kwargs)
 
+    def _run(self, x: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
+        return F.gru(
+            x, h, self._weights(), self.bias, self.num_layers, self.dropout, self.training, self.bidirectional,
+            self.batch_first,
+        )  # fmt: skip
+
 
 class LSTM(RNNBase):
     """Long short-term memory over a sequence. Its state is a pair (h, c), each (layers * directions, N, hidden).
@@ -232,29 +248,39 @@ class LSTM(RNNBase):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__("LSTM", *args, **kwargs)
 
-    def forward(self, input: Tensor, hx: Any = None) -> Any:
+    def forward(  # type: ignore[override]
+        self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """`input` as for the others, and the first (h, c): the outputs and the last (h, c)."""
-        if isinstance(input, PackedSequence):
-            return self._forward_packed(input, hx)
-        batched = self._check_dims(input, "instead")
-        if hx is not None and not hx[0].dim() == hx[1].dim() == input.dim():
-            kind, dims = ("batched 3-D", 3) if batched else ("unbatched 2-D", 2)
-            raise RuntimeError(
-                f"For {kind} input, hx and cx should also be {dims}-D but got ({hx[0].dim()}-D, {hx[1].dim()}-D) tensors"
-            )
-        x = input if batched else input.unsqueeze(self._batch_dim)
-        outputs = self.proj_size or self.hidden_size
+        if not is_scripting():
+            if isinstance(input, PackedSequence):
+                return self._forward_packed(input, hx)
+        batched = self._is_batched(input)
+        batch_dim = 0 if self.batch_first else 1
+        x = input if batched else input.unsqueeze(batch_dim)
+        outputs = self.proj_size if self.proj_size > 0 else self.hidden_size
         if hx is None:
-            hx = self._zeros(x, outputs), self._zeros(x, self.hidden_size)
-        elif not batched:
-            hx = hx[0].unsqueeze(1), hx[1].unsqueeze(1)
+            h, c = self._zeros(x, outputs), self._zeros(x, self.hidden_size)
+        else:
+            h, c = hx[0], hx[1]
+            if h.dim() != input.dim() or c.dim() != input.dim():
+                kind = "batched" if batched else "unbatched"
+                dims = f"{input.dim()}-D"
+                raise RuntimeError(
+                    f"For {kind} {dims} input, hx and cx should also be {dims} but got ({h.dim()}-D, {c.dim()}-D) tensors"
+                )
+            if not batched:
+                h, c = h.unsqueeze(1), c.unsqueeze(1)
         self.check_input(x)
-        self.check_hidden_size(hx[0], self._state_size(x, outputs), "Expected hidden[0] size {}, got {}")
-        self.check_hidden_size(hx[1], self._state_size(x, self.hidden_size), "Expected hidden[1] size {}, got {}")
-        output, h, c = recurrent.lstm(x, hx, *self._options())
+        self.check_hidden_size(h, self._state_size(x, outputs), "Expected hidden[0] size {}, got {}")
+        self.check_hidden_size(c, self._state_size(x, self.hidden_size), "Expected hidden[1] size {}, got {}")
+        output, h, c = F.lstm(
+            x, [h, c], self._weights(), self.bias, self.num_layers, self.dropout, self.training, self.bidirectional,
+            self.batch_first,
+        )  # fmt: skip
         if batched:
             return output, (h, c)
-        return output.squeeze(self._batch_dim), (h.squeeze(1), c.squeeze(1))
+        return output.squeeze(batch_dim), (h.squeeze(1), c.squeeze(1))
 
 
 class RNNCellBase(Module):
@@ -289,26 +315,15 @@ class RNNCellBase(Module):
             s += f", nonlinearity={self.nonlinearity}"
         return s
 
-    def _step(self, cell: Any, input: Tensor, states: Sequence[Tensor] | None, names: Sequence[str]) -> Any:
-        """One call of `cell` on (N, features); a single vector gets a batch dimension for the time of the call.
+    def _zeros(self, x: Tensor) -> Tensor:
+        return zeros(x.size(0), self.hidden_size, dtype=x.dtype, device=x.device)
 
-        Raises ValueError unless input and states have 1 or 2 dimensions.
-        """
-        kind = type(self).__name__
-        for what, tensor in zip(("input", *names), (input, *(states or ()))):
-            if tensor.dim() not in (1, 2):
-                raise ValueError(f"{kind}: Expected {what} to be 1D or 2D, got {tensor.dim()}D instead")
-        batched = input.dim() == 2
-        x = input if batched else input.unsqueeze(0)
-        if states is None:
-            states = [zeros(x.shape[0], self.hidden_size, dtype=x.dtype, device=x.device)] * len(names)
-        elif not batched:
-            states = [state.unsqueeze(0) for state in states]
-        hx = states[0] if len(names) == 1 else tuple(states)
-        result = cell(x, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
-        if batched:
-            return result
-        return tuple(r.squeeze(0) for r in result) if isinstance(result, tuple) else result.squeeze(0)
+
+def _checked(x: Tensor, what: str, batched: bool) -> Tensor:
+    """`x` (N, features); a single vector gets a batch dimension. Raises ValueError unless it has 1 or 2 dimensions."""
+    if x.dim() not in (1, 2):
+        raise ValueError(f"{what} to be 1D or 2D, got {x.dim()}D instead")
+    return x if batched else x.unsqueeze(0)
 
 
 class RNNCell(RNNCellBase):
@@ -324,10 +339,16 @@ class RNNCell(RNNCellBase):
         self.nonlinearity = nonlinearity
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        cells = {"tanh": recurrent.rnn_tanh_cell, "relu": recurrent.rnn_relu_cell}
-        if self.nonlinearity not in cells:
+        batched = input.dim() == 2
+        x = _checked(input, "RNNCell: Expected input", batched)
+        h = self._zeros(x) if hx is None else _checked(hx, "RNNCell: Expected hidden", batched)
+        if self.nonlinearity == "tanh":
+            h = F.rnn_tanh_cell(x, h, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        elif self.nonlinearity == "relu":
+            h = F.rnn_relu_cell(x, h, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        else:
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
-        return self._step(cells[self.nonlinearity], input, None if hx is None else [hx], ["hidden"])
+        return h if batched else h.squeeze(0)
 
 
 class LSTMCell(RNNCellBase):
@@ -339,7 +360,16 @@ class LSTMCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 4, device, dtype)
 
     def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
-        return self._step(recurrent.lstm_cell, input, hx, ["hx[0]", "hx[1]"])
+        batched = input.dim() == 2
+        x = _checked(input, "LSTMCell: Expected input", batched)
+        if hx is None:
+            h = self._zeros(x)
+            c = h
+        else:
+            h = _checked(hx[0], "LSTMCell: Expected hx[0]", batched)
+            c = _checked(hx[1], "LSTMCell: Expected hx[1]", batched)
+        h, c = F.lstm_cell(x, [h, c], self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        return (h, c) if batched else (h.squeeze(0), c.squeeze(0))
 
 
 class GRUCell(RNNCellBase):
@@ -351,7 +381,11 @@ class GRUCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        return self._step(recurrent.gru_cell, input, None if hx is None else [hx], ["hidden"])
+        batched = input.dim() == 2
+        x = _checked(input, "GRUCell: Expected input", batched)
+        h = self._zeros(x) if hx is None else _checked(hx, "GRUCell: Expected hidden", batched)
+        h = F.gru_cell(x, h, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        return h if batched else h.squeeze(0)
 
 
 def _check_dropout(dropout: Any, num_layers: int) -> None:
