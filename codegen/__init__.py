@@ -7,7 +7,7 @@
 - `variants.py`   the in-place and out= kernels derived from a functional one (`autogen`)
 - `functions.py`  what `internals.add(...)` is: parse the arguments, call the op; `nn_functions.py` the same for nn,
                   `linalg_functions.py`, `fft_functions.py` and `special_functions.py` for those
-- `aliases.py`    what `internals.arccos` is: another operator
+- `second_names.py`   which operators are others by a second name, as `arccos` is `acos`
 - `methods.py`    what `tensor.add(...)` and `tensor + tensor` are
 - `*.pyi`         the type stubs of the last three
 - `autograd_nodes.py`, `autograd_kernels.py`   each derivative as a node of the graph, and the kernel that records it

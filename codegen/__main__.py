@@ -12,7 +12,7 @@ from pathlib import Path
 from codegen.derivatives import load as load_derivatives
 from codegen.gen_kernels import write_kernels
 from codegen.gen_nodes import write_nodes
-from codegen.gen_ops import write_aliases, write_cuda_variants, write_ops, write_variants
+from codegen.gen_ops import write_cuda_variants, write_ops, write_second_names, write_variants
 from codegen.gen_python import write_functions, write_methods
 from codegen.gen_short_cuts import write_short_cuts
 from codegen.gen_stubs import write_function_stubs, write_method_stubs
@@ -38,7 +38,7 @@ def generate() -> dict[str, str]:
         "autograd_kernels.py": write_kernels(functions, derivatives),
         "short_cuts.py": write_short_cuts(),
         "variants.py": write_variants(functions),
-        "aliases.py": write_aliases(functions),
+        "second_names.py": write_second_names(functions),
         "cuda_variants.py": write_cuda_variants(functions),
         "functions.py": write_functions(functions),
         "nn_functions.py": write_functions(functions, "nn"),

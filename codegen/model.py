@@ -188,7 +188,10 @@ def parse_yaml(text: str) -> Any:
 
 
 def resolve_alias(f: NativeFunction, functions: list[NativeFunction]) -> NativeFunction:
-    """`arccos` calls `acos`, its twin `arccos_` the twin `acos_`. Raises ValueError where there is no such operator."""
+    """The kernel of `arccos` is the function that calls `acos`, that of its twin `arccos_` calls the twin `acos_`.
+
+    Raises ValueError where there is no such operator.
+    """
     name = (f.base or f).same_as
     target = next((g for g in functions if g.schema.full_name == f"aten::{name}"), None)
     if f.base is not None and target is not None:
@@ -207,8 +210,8 @@ def resolve_alias(f: NativeFunction, functions: list[NativeFunction]) -> NativeF
     if target is None:
         twin = " with this twin" if f.base is not None else ""
         raise ValueError(f"{f.schema.full_name}: same_as: {name}: there is no such operator{twin}")
-    kernels = {"CompositeImplicitAutograd": f"_generated.aliases.{f.identifier}"}
-    return replace(f, kernels=kernels, same_as=target.identifier)
+    kernels = {"CompositeImplicitAutograd": f"_generated.ops.{target.identifier}"}
+    return replace(f, kernels=kernels, same_as=target.schema.name)
 
 
 def derive(function: NativeFunction, twin: str) -> NativeFunction:

@@ -1112,7 +1112,7 @@ def nonzero_numpy(self, _table=nonzero_numpy_op.table):
         return nonzero_numpy_op(self)
     return _table[self._geometry.keys](self)
 
-argwhere_op = define('argwhere(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.argwhere')
+argwhere_op = define('argwhere(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.ops.nonzero')
 def argwhere(self, _table=argwhere_op.table):
     if hot.off:
         return argwhere_op(self)
@@ -1364,7 +1364,7 @@ def linalg_det_out(A, out, _table=linalg_det_out_op.table):
         return linalg_det_out_op(A, out)
     return _table[A._geometry.keys | out._geometry.keys](A, out)
 
-det_op = define('det(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.det')
+det_op = define('det(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.ops.linalg_det')
 def det(self, _table=det_op.table):
     if hot.off:
         return det_op(self)
@@ -1436,13 +1436,13 @@ def linalg_inv_out(A, out, _table=linalg_inv_out_op.table):
         return linalg_inv_out_op(A, out)
     return _table[A._geometry.keys | out._geometry.keys](A, out)
 
-inverse_op = define('inverse(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.inverse')
+inverse_op = define('inverse(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.ops.linalg_inv')
 def inverse(self, _table=inverse_op.table):
     if hot.off:
         return inverse_op(self)
     return _table[self._geometry.keys](self)
 
-inverse_out_op = define('inverse.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.inverse_out')
+inverse_out_op = define('inverse.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.linalg_inv_out')
 def inverse_out(self, out, _table=inverse_out_op.table):
     if hot.off:
         return inverse_out_op(self, out)
@@ -1544,13 +1544,13 @@ def linalg_matrix_power_out(self, n, out, _table=linalg_matrix_power_out_op.tabl
         return linalg_matrix_power_out_op(self, n, out)
     return _table[self._geometry.keys | out._geometry.keys](self, n, out)
 
-matrix_power_op = define('matrix_power(Tensor self, int n) -> Tensor', CompositeImplicitAutograd='_generated.aliases.matrix_power')
+matrix_power_op = define('matrix_power(Tensor self, int n) -> Tensor', CompositeImplicitAutograd='_generated.ops.linalg_matrix_power')
 def matrix_power(self, n, _table=matrix_power_op.table):
     if hot.off:
         return matrix_power_op(self, n)
     return _table[self._geometry.keys](self, n)
 
-matrix_power_out_op = define('matrix_power.out(Tensor self, int n, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.matrix_power_out')
+matrix_power_out_op = define('matrix_power.out(Tensor self, int n, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.linalg_matrix_power_out')
 def matrix_power_out(self, n, out, _table=matrix_power_out_op.table):
     if hot.off:
         return matrix_power_out_op(self, n, out)
@@ -1568,7 +1568,7 @@ def linalg_matrix_exp_out(self, out, _table=linalg_matrix_exp_out_op.table):
         return linalg_matrix_exp_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-matrix_exp_op = define('matrix_exp(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.matrix_exp')
+matrix_exp_op = define('matrix_exp(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.ops.linalg_matrix_exp')
 def matrix_exp(self, _table=matrix_exp_op.table):
     if hot.off:
         return matrix_exp_op(self)
@@ -1694,13 +1694,13 @@ def linalg_householder_product_out(input, tau, out, _table=linalg_householder_pr
         return linalg_householder_product_out_op(input, tau, out)
     return _table[input._geometry.keys | tau._geometry.keys | out._geometry.keys](input, tau, out)
 
-orgqr_op = define('orgqr(Tensor self, Tensor input2) -> Tensor', CompositeImplicitAutograd='_generated.aliases.orgqr')
+orgqr_op = define('orgqr(Tensor self, Tensor input2) -> Tensor', CompositeImplicitAutograd='_generated.ops.linalg_householder_product')
 def orgqr(self, input2, _table=orgqr_op.table):
     if hot.off:
         return orgqr_op(self, input2)
     return _table[self._geometry.keys | input2._geometry.keys](self, input2)
 
-orgqr_out_op = define('orgqr.out(Tensor self, Tensor input2, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.orgqr_out')
+orgqr_out_op = define('orgqr.out(Tensor self, Tensor input2, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.linalg_householder_product_out')
 def orgqr_out(self, input2, out, _table=orgqr_out_op.table):
     if hot.off:
         return orgqr_out_op(self, input2, out)
@@ -2084,13 +2084,13 @@ def linalg_cond_p_str_out(self, p, out, _table=linalg_cond_p_str_out_op.table):
         return linalg_cond_p_str_out_op(self, p, out)
     return _table[self._geometry.keys | out._geometry.keys](self, p, out)
 
-linalg_matmul_op = define('linalg_matmul(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.linalg_matmul')
+linalg_matmul_op = define('linalg_matmul(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.ops.matmul')
 def linalg_matmul(self, other, _table=linalg_matmul_op.table):
     if hot.off:
         return linalg_matmul_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-linalg_matmul_out_op = define('linalg_matmul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.linalg_matmul_out')
+linalg_matmul_out_op = define('linalg_matmul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.matmul_out')
 def linalg_matmul_out(self, other, out, _table=linalg_matmul_out_op.table):
     if hot.off:
         return linalg_matmul_out_op(self, other, out)
@@ -2168,13 +2168,13 @@ def kron_out(self, other, out, _table=kron_out_op.table):
         return kron_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-ger_op = define('ger(Tensor self, Tensor vec2) -> Tensor', CompositeImplicitAutograd='_generated.aliases.ger')
+ger_op = define('ger(Tensor self, Tensor vec2) -> Tensor', CompositeImplicitAutograd='_generated.ops.outer')
 def ger(self, vec2, _table=ger_op.table):
     if hot.off:
         return ger_op(self, vec2)
     return _table[self._geometry.keys | vec2._geometry.keys](self, vec2)
 
-ger_out_op = define('ger.out(Tensor self, Tensor vec2, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.ger_out')
+ger_out_op = define('ger.out(Tensor self, Tensor vec2, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.outer_out')
 def ger_out(self, vec2, out, _table=ger_out_op.table):
     if hot.off:
         return ger_out_op(self, vec2, out)
@@ -2240,7 +2240,7 @@ def trace_backward(grad, sizes, _table=trace_backward_op.table):
         return trace_backward_op(grad, sizes)
     return _table[grad._geometry.keys](grad, sizes)
 
-linalg_diagonal_op = define('linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)', CompositeImplicitAutograd='_generated.aliases.linalg_diagonal')
+linalg_diagonal_op = define('linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)', CompositeImplicitAutograd='_generated.ops.diagonal')
 def linalg_diagonal(A, offset, dim1, dim2, _table=linalg_diagonal_op.table):
     if hot.off:
         return linalg_diagonal_op(A, offset, dim1, dim2)
@@ -2720,13 +2720,13 @@ def vstack_out(tensors, out, _table=vstack_out_op.table):
         return vstack_out_op(tensors, out)
     return _table[list_keys(tensors) | out._geometry.keys](tensors, out)
 
-row_stack_op = define('row_stack(Tensor[] tensors) -> Tensor', CompositeImplicitAutograd='_generated.aliases.row_stack')
+row_stack_op = define('row_stack(Tensor[] tensors) -> Tensor', CompositeImplicitAutograd='_generated.ops.vstack')
 def row_stack(tensors, _table=row_stack_op.table):
     if hot.off:
         return row_stack_op(tensors)
     return _table[list_keys(tensors)](tensors)
 
-row_stack_out_op = define('row_stack.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.row_stack_out')
+row_stack_out_op = define('row_stack.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.vstack_out')
 def row_stack_out(tensors, out, _table=row_stack_out_op.table):
     if hot.off:
         return row_stack_out_op(tensors, out)
@@ -2756,25 +2756,25 @@ def column_stack_out(tensors, out, _table=column_stack_out_op.table):
         return column_stack_out_op(tensors, out)
     return _table[list_keys(tensors) | out._geometry.keys](tensors, out)
 
-concat_op = define('concat(Tensor[] tensors, int dim=0) -> Tensor', CompositeImplicitAutograd='_generated.aliases.concat')
+concat_op = define('concat(Tensor[] tensors, int dim=0) -> Tensor', CompositeImplicitAutograd='_generated.ops.cat')
 def concat(tensors, dim, _table=concat_op.table):
     if hot.off:
         return concat_op(tensors, dim)
     return _table[list_keys(tensors)](tensors, dim)
 
-concat_out_op = define('concat.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.concat_out')
+concat_out_op = define('concat.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.cat_out')
 def concat_out(tensors, dim, out, _table=concat_out_op.table):
     if hot.off:
         return concat_out_op(tensors, dim, out)
     return _table[list_keys(tensors) | out._geometry.keys](tensors, dim, out)
 
-concatenate_op = define('concatenate(Tensor[] tensors, int dim=0) -> Tensor', CompositeImplicitAutograd='_generated.aliases.concatenate')
+concatenate_op = define('concatenate(Tensor[] tensors, int dim=0) -> Tensor', CompositeImplicitAutograd='_generated.ops.cat')
 def concatenate(tensors, dim, _table=concatenate_op.table):
     if hot.off:
         return concatenate_op(tensors, dim)
     return _table[list_keys(tensors)](tensors, dim)
 
-concatenate_out_op = define('concatenate.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.concatenate_out')
+concatenate_out_op = define('concatenate.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.cat_out')
 def concatenate_out(tensors, dim, out, _table=concatenate_out_op.table):
     if hot.off:
         return concatenate_out_op(tensors, dim, out)
@@ -5072,667 +5072,667 @@ def bucketize_Scalar_out(self, boundaries, out_int32, right, out, _table=bucketi
         return bucketize_Scalar_out_op(self, boundaries, out_int32, right, out)
     return _table[boundaries._geometry.keys | out._geometry.keys](self, boundaries, out_int32, right, out)
 
-arccos_op = define('arccos(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.arccos')
+arccos_op = define('arccos(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.ops.acos')
 def arccos(self, _table=arccos_op.table):
     if hot.off:
         return arccos_op(self)
     return _table[self._geometry.keys](self)
 
-arccos__op = define('arccos_(Tensor(a!) self) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.arccos_')
+arccos__op = define('arccos_(Tensor(a!) self) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.acos_')
 def arccos_(self, _table=arccos__op.table):
     if hot.off:
         return arccos__op(self)
     return _table[self._geometry.keys](self)
 
-arccos_out_op = define('arccos.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.arccos_out')
+arccos_out_op = define('arccos.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.acos_out')
 def arccos_out(self, out, _table=arccos_out_op.table):
     if hot.off:
         return arccos_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-arcsin_op = define('arcsin(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.arcsin')
+arcsin_op = define('arcsin(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.ops.asin')
 def arcsin(self, _table=arcsin_op.table):
     if hot.off:
         return arcsin_op(self)
     return _table[self._geometry.keys](self)
 
-arcsin__op = define('arcsin_(Tensor(a!) self) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.arcsin_')
+arcsin__op = define('arcsin_(Tensor(a!) self) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.asin_')
 def arcsin_(self, _table=arcsin__op.table):
     if hot.off:
         return arcsin__op(self)
     return _table[self._geometry.keys](self)
 
-arcsin_out_op = define('arcsin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.arcsin_out')
+arcsin_out_op = define('arcsin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.asin_out')
 def arcsin_out(self, out, _table=arcsin_out_op.table):
     if hot.off:
         return arcsin_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-arctan_op = define('arctan(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.arctan')
+arctan_op = define('arctan(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.ops.atan')
 def arctan(self, _table=arctan_op.table):
     if hot.off:
         return arctan_op(self)
     return _table[self._geometry.keys](self)
 
-arctan__op = define('arctan_(Tensor(a!) self) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.arctan_')
+arctan__op = define('arctan_(Tensor(a!) self) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.atan_')
 def arctan_(self, _table=arctan__op.table):
     if hot.off:
         return arctan__op(self)
     return _table[self._geometry.keys](self)
 
-arctan_out_op = define('arctan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.arctan_out')
+arctan_out_op = define('arctan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.atan_out')
 def arctan_out(self, out, _table=arctan_out_op.table):
     if hot.off:
         return arctan_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-arctan2_op = define('arctan2(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.arctan2')
+arctan2_op = define('arctan2(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.ops.atan2')
 def arctan2(self, other, _table=arctan2_op.table):
     if hot.off:
         return arctan2_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-arctan2__op = define('arctan2_(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.arctan2_')
+arctan2__op = define('arctan2_(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.atan2_')
 def arctan2_(self, other, _table=arctan2__op.table):
     if hot.off:
         return arctan2__op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-arctan2_out_op = define('arctan2.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.arctan2_out')
+arctan2_out_op = define('arctan2.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.atan2_out')
 def arctan2_out(self, other, out, _table=arctan2_out_op.table):
     if hot.off:
         return arctan2_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-arccosh_op = define('arccosh(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.arccosh')
+arccosh_op = define('arccosh(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.ops.acosh')
 def arccosh(self, _table=arccosh_op.table):
     if hot.off:
         return arccosh_op(self)
     return _table[self._geometry.keys](self)
 
-arccosh__op = define('arccosh_(Tensor(a!) self) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.arccosh_')
+arccosh__op = define('arccosh_(Tensor(a!) self) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.acosh_')
 def arccosh_(self, _table=arccosh__op.table):
     if hot.off:
         return arccosh__op(self)
     return _table[self._geometry.keys](self)
 
-arccosh_out_op = define('arccosh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.arccosh_out')
+arccosh_out_op = define('arccosh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.acosh_out')
 def arccosh_out(self, out, _table=arccosh_out_op.table):
     if hot.off:
         return arccosh_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-arcsinh_op = define('arcsinh(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.arcsinh')
+arcsinh_op = define('arcsinh(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.ops.asinh')
 def arcsinh(self, _table=arcsinh_op.table):
     if hot.off:
         return arcsinh_op(self)
     return _table[self._geometry.keys](self)
 
-arcsinh__op = define('arcsinh_(Tensor(a!) self) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.arcsinh_')
+arcsinh__op = define('arcsinh_(Tensor(a!) self) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.asinh_')
 def arcsinh_(self, _table=arcsinh__op.table):
     if hot.off:
         return arcsinh__op(self)
     return _table[self._geometry.keys](self)
 
-arcsinh_out_op = define('arcsinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.arcsinh_out')
+arcsinh_out_op = define('arcsinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.asinh_out')
 def arcsinh_out(self, out, _table=arcsinh_out_op.table):
     if hot.off:
         return arcsinh_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-arctanh_op = define('arctanh(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.arctanh')
+arctanh_op = define('arctanh(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.ops.atanh')
 def arctanh(self, _table=arctanh_op.table):
     if hot.off:
         return arctanh_op(self)
     return _table[self._geometry.keys](self)
 
-arctanh__op = define('arctanh_(Tensor(a!) self) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.arctanh_')
+arctanh__op = define('arctanh_(Tensor(a!) self) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.atanh_')
 def arctanh_(self, _table=arctanh__op.table):
     if hot.off:
         return arctanh__op(self)
     return _table[self._geometry.keys](self)
 
-arctanh_out_op = define('arctanh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.arctanh_out')
+arctanh_out_op = define('arctanh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.atanh_out')
 def arctanh_out(self, out, _table=arctanh_out_op.table):
     if hot.off:
         return arctanh_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-fix_op = define('fix(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.fix')
+fix_op = define('fix(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.ops.trunc')
 def fix(self, _table=fix_op.table):
     if hot.off:
         return fix_op(self)
     return _table[self._geometry.keys](self)
 
-fix__op = define('fix_(Tensor(a!) self) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.fix_')
+fix__op = define('fix_(Tensor(a!) self) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.trunc_')
 def fix_(self, _table=fix__op.table):
     if hot.off:
         return fix__op(self)
     return _table[self._geometry.keys](self)
 
-fix_out_op = define('fix.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.fix_out')
+fix_out_op = define('fix.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.trunc_out')
 def fix_out(self, out, _table=fix_out_op.table):
     if hot.off:
         return fix_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-absolute_op = define('absolute(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.absolute')
+absolute_op = define('absolute(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.ops.abs')
 def absolute(self, _table=absolute_op.table):
     if hot.off:
         return absolute_op(self)
     return _table[self._geometry.keys](self)
 
-absolute__op = define('absolute_(Tensor(a!) self) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.absolute_')
+absolute__op = define('absolute_(Tensor(a!) self) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.abs_')
 def absolute_(self, _table=absolute__op.table):
     if hot.off:
         return absolute__op(self)
     return _table[self._geometry.keys](self)
 
-absolute_out_op = define('absolute.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.absolute_out')
+absolute_out_op = define('absolute.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.abs_out')
 def absolute_out(self, out, _table=absolute_out_op.table):
     if hot.off:
         return absolute_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-negative_op = define('negative(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.negative')
+negative_op = define('negative(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.ops.neg')
 def negative(self, _table=negative_op.table):
     if hot.off:
         return negative_op(self)
     return _table[self._geometry.keys](self)
 
-negative__op = define('negative_(Tensor(a!) self) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.negative_')
+negative__op = define('negative_(Tensor(a!) self) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.neg_')
 def negative_(self, _table=negative__op.table):
     if hot.off:
         return negative__op(self)
     return _table[self._geometry.keys](self)
 
-negative_out_op = define('negative.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.negative_out')
+negative_out_op = define('negative.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.neg_out')
 def negative_out(self, out, _table=negative_out_op.table):
     if hot.off:
         return negative_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-clip_op = define('clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor', CompositeImplicitAutograd='_generated.aliases.clip')
+clip_op = define('clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor', CompositeImplicitAutograd='_generated.ops.clamp')
 def clip(self, min, max, _table=clip_op.table):
     if hot.off:
         return clip_op(self, min, max)
     return _table[self._geometry.keys](self, min, max)
 
-clip__op = define('clip_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.clip_')
+clip__op = define('clip_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.clamp_')
 def clip_(self, min, max, _table=clip__op.table):
     if hot.off:
         return clip__op(self, min, max)
     return _table[self._geometry.keys](self, min, max)
 
-clip_out_op = define('clip.out(Tensor self, Scalar? min=None, Scalar? max=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.clip_out')
+clip_out_op = define('clip.out(Tensor self, Scalar? min=None, Scalar? max=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.clamp_out')
 def clip_out(self, min, max, out, _table=clip_out_op.table):
     if hot.off:
         return clip_out_op(self, min, max, out)
     return _table[self._geometry.keys | out._geometry.keys](self, min, max, out)
 
-clip_Tensor_op = define('clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor', CompositeImplicitAutograd='_generated.aliases.clip_Tensor')
+clip_Tensor_op = define('clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor', CompositeImplicitAutograd='_generated.ops.clamp_Tensor')
 def clip_Tensor(self, min, max, _table=clip_Tensor_op.table):
     if hot.off:
         return clip_Tensor_op(self, min, max)
     return _table[self._geometry.keys | (0 if min is None else min._geometry.keys) | (0 if max is None else max._geometry.keys)](self, min, max)
 
-clip__Tensor_op = define('clip_.Tensor(Tensor(a!) self, Tensor? min=None, Tensor? max=None) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.clip__Tensor')
+clip__Tensor_op = define('clip_.Tensor(Tensor(a!) self, Tensor? min=None, Tensor? max=None) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.clamp__Tensor')
 def clip__Tensor(self, min, max, _table=clip__Tensor_op.table):
     if hot.off:
         return clip__Tensor_op(self, min, max)
     return _table[self._geometry.keys | (0 if min is None else min._geometry.keys) | (0 if max is None else max._geometry.keys)](self, min, max)
 
-clip_Tensor_out_op = define('clip.Tensor_out(Tensor self, Tensor? min=None, Tensor? max=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.clip_Tensor_out')
+clip_Tensor_out_op = define('clip.Tensor_out(Tensor self, Tensor? min=None, Tensor? max=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.clamp_Tensor_out')
 def clip_Tensor_out(self, min, max, out, _table=clip_Tensor_out_op.table):
     if hot.off:
         return clip_Tensor_out_op(self, min, max, out)
     return _table[self._geometry.keys | (0 if min is None else min._geometry.keys) | (0 if max is None else max._geometry.keys) | out._geometry.keys](self, min, max, out)
 
-subtract_Tensor_op = define('subtract.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor', CompositeImplicitAutograd='_generated.aliases.subtract_Tensor')
+subtract_Tensor_op = define('subtract.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor', CompositeImplicitAutograd='_generated.ops.sub_Tensor')
 def subtract_Tensor(self, other, alpha, _table=subtract_Tensor_op.table):
     if hot.off:
         return subtract_Tensor_op(self, other, alpha)
     return _table[self._geometry.keys | other._geometry.keys](self, other, alpha)
 
-subtract__Tensor_op = define('subtract_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.subtract__Tensor')
+subtract__Tensor_op = define('subtract_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.sub__Tensor')
 def subtract__Tensor(self, other, alpha, _table=subtract__Tensor_op.table):
     if hot.off:
         return subtract__Tensor_op(self, other, alpha)
     return _table[self._geometry.keys | other._geometry.keys](self, other, alpha)
 
-subtract_out_op = define('subtract.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.subtract_out')
+subtract_out_op = define('subtract.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.sub_out')
 def subtract_out(self, other, alpha, out, _table=subtract_out_op.table):
     if hot.off:
         return subtract_out_op(self, other, alpha, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, alpha, out)
 
-subtract_Scalar_op = define('subtract.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor', CompositeImplicitAutograd='_generated.aliases.subtract_Scalar')
+subtract_Scalar_op = define('subtract.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor', CompositeImplicitAutograd='_generated.ops.sub_Scalar')
 def subtract_Scalar(self, other, alpha, _table=subtract_Scalar_op.table):
     if hot.off:
         return subtract_Scalar_op(self, other, alpha)
     return _table[self._geometry.keys](self, other, alpha)
 
-subtract__Scalar_op = define('subtract_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.subtract__Scalar')
+subtract__Scalar_op = define('subtract_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.sub__Scalar')
 def subtract__Scalar(self, other, alpha, _table=subtract__Scalar_op.table):
     if hot.off:
         return subtract__Scalar_op(self, other, alpha)
     return _table[self._geometry.keys](self, other, alpha)
 
-multiply_Tensor_op = define('multiply.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.multiply_Tensor')
+multiply_Tensor_op = define('multiply.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.ops.mul_Tensor')
 def multiply_Tensor(self, other, _table=multiply_Tensor_op.table):
     if hot.off:
         return multiply_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-multiply__Tensor_op = define('multiply_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.multiply__Tensor')
+multiply__Tensor_op = define('multiply_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.mul__Tensor')
 def multiply__Tensor(self, other, _table=multiply__Tensor_op.table):
     if hot.off:
         return multiply__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-multiply_out_op = define('multiply.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.multiply_out')
+multiply_out_op = define('multiply.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.mul_out')
 def multiply_out(self, other, out, _table=multiply_out_op.table):
     if hot.off:
         return multiply_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-multiply_Scalar_op = define('multiply.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.multiply_Scalar')
+multiply_Scalar_op = define('multiply.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.ops.mul_Scalar')
 def multiply_Scalar(self, other, _table=multiply_Scalar_op.table):
     if hot.off:
         return multiply_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-multiply__Scalar_op = define('multiply_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.multiply__Scalar')
+multiply__Scalar_op = define('multiply_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.mul__Scalar')
 def multiply__Scalar(self, other, _table=multiply__Scalar_op.table):
     if hot.off:
         return multiply__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-divide_Tensor_op = define('divide.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.divide_Tensor')
+divide_Tensor_op = define('divide.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.ops.div_Tensor')
 def divide_Tensor(self, other, _table=divide_Tensor_op.table):
     if hot.off:
         return divide_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-divide__Tensor_op = define('divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.divide__Tensor')
+divide__Tensor_op = define('divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.div__Tensor')
 def divide__Tensor(self, other, _table=divide__Tensor_op.table):
     if hot.off:
         return divide__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-divide_out_op = define('divide.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.divide_out')
+divide_out_op = define('divide.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.div_out')
 def divide_out(self, other, out, _table=divide_out_op.table):
     if hot.off:
         return divide_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-divide_Scalar_op = define('divide.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.divide_Scalar')
+divide_Scalar_op = define('divide.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.ops.div_Scalar')
 def divide_Scalar(self, other, _table=divide_Scalar_op.table):
     if hot.off:
         return divide_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-divide__Scalar_op = define('divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.divide__Scalar')
+divide__Scalar_op = define('divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.div__Scalar')
 def divide__Scalar(self, other, _table=divide__Scalar_op.table):
     if hot.off:
         return divide__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-divide_Tensor_mode_op = define('divide.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor', CompositeImplicitAutograd='_generated.aliases.divide_Tensor_mode')
+divide_Tensor_mode_op = define('divide.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor', CompositeImplicitAutograd='_generated.ops.div_Tensor_mode')
 def divide_Tensor_mode(self, other, rounding_mode, _table=divide_Tensor_mode_op.table):
     if hot.off:
         return divide_Tensor_mode_op(self, other, rounding_mode)
     return _table[self._geometry.keys | other._geometry.keys](self, other, rounding_mode)
 
-divide__Tensor_mode_op = define('divide_.Tensor_mode(Tensor(a!) self, Tensor other, *, str? rounding_mode) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.divide__Tensor_mode')
+divide__Tensor_mode_op = define('divide_.Tensor_mode(Tensor(a!) self, Tensor other, *, str? rounding_mode) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.div__Tensor_mode')
 def divide__Tensor_mode(self, other, rounding_mode, _table=divide__Tensor_mode_op.table):
     if hot.off:
         return divide__Tensor_mode_op(self, other, rounding_mode)
     return _table[self._geometry.keys | other._geometry.keys](self, other, rounding_mode)
 
-divide_out_mode_op = define('divide.out_mode(Tensor self, Tensor other, *, str? rounding_mode, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.divide_out_mode')
+divide_out_mode_op = define('divide.out_mode(Tensor self, Tensor other, *, str? rounding_mode, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.div_out_mode')
 def divide_out_mode(self, other, rounding_mode, out, _table=divide_out_mode_op.table):
     if hot.off:
         return divide_out_mode_op(self, other, rounding_mode, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, rounding_mode, out)
 
-divide_Scalar_mode_op = define('divide.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor', CompositeImplicitAutograd='_generated.aliases.divide_Scalar_mode')
+divide_Scalar_mode_op = define('divide.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor', CompositeImplicitAutograd='_generated.ops.div_Scalar_mode')
 def divide_Scalar_mode(self, other, rounding_mode, _table=divide_Scalar_mode_op.table):
     if hot.off:
         return divide_Scalar_mode_op(self, other, rounding_mode)
     return _table[self._geometry.keys](self, other, rounding_mode)
 
-divide__Scalar_mode_op = define('divide_.Scalar_mode(Tensor(a!) self, Scalar other, *, str? rounding_mode) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.divide__Scalar_mode')
+divide__Scalar_mode_op = define('divide_.Scalar_mode(Tensor(a!) self, Scalar other, *, str? rounding_mode) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.div__Scalar_mode')
 def divide__Scalar_mode(self, other, rounding_mode, _table=divide__Scalar_mode_op.table):
     if hot.off:
         return divide__Scalar_mode_op(self, other, rounding_mode)
     return _table[self._geometry.keys](self, other, rounding_mode)
 
-true_divide_Tensor_op = define('true_divide.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.true_divide_Tensor')
+true_divide_Tensor_op = define('true_divide.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.ops.div_Tensor')
 def true_divide_Tensor(self, other, _table=true_divide_Tensor_op.table):
     if hot.off:
         return true_divide_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-true_divide__Tensor_op = define('true_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.true_divide__Tensor')
+true_divide__Tensor_op = define('true_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.div__Tensor')
 def true_divide__Tensor(self, other, _table=true_divide__Tensor_op.table):
     if hot.off:
         return true_divide__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-true_divide_out_op = define('true_divide.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.true_divide_out')
+true_divide_out_op = define('true_divide.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.div_out')
 def true_divide_out(self, other, out, _table=true_divide_out_op.table):
     if hot.off:
         return true_divide_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-true_divide_Scalar_op = define('true_divide.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.true_divide_Scalar')
+true_divide_Scalar_op = define('true_divide.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.ops.div_Scalar')
 def true_divide_Scalar(self, other, _table=true_divide_Scalar_op.table):
     if hot.off:
         return true_divide_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-true_divide__Scalar_op = define('true_divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.true_divide__Scalar')
+true_divide__Scalar_op = define('true_divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.div__Scalar')
 def true_divide__Scalar(self, other, _table=true_divide__Scalar_op.table):
     if hot.off:
         return true_divide__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-greater_Scalar_op = define('greater.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.greater_Scalar')
+greater_Scalar_op = define('greater.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.ops.gt_Scalar')
 def greater_Scalar(self, other, _table=greater_Scalar_op.table):
     if hot.off:
         return greater_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-greater__Scalar_op = define('greater_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.greater__Scalar')
+greater__Scalar_op = define('greater_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.gt__Scalar')
 def greater__Scalar(self, other, _table=greater__Scalar_op.table):
     if hot.off:
         return greater__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-greater_Scalar_out_op = define('greater.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.greater_Scalar_out')
+greater_Scalar_out_op = define('greater.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.gt_Scalar_out')
 def greater_Scalar_out(self, other, out, _table=greater_Scalar_out_op.table):
     if hot.off:
         return greater_Scalar_out_op(self, other, out)
     return _table[self._geometry.keys | out._geometry.keys](self, other, out)
 
-greater_Tensor_op = define('greater.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.greater_Tensor')
+greater_Tensor_op = define('greater.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.ops.gt_Tensor')
 def greater_Tensor(self, other, _table=greater_Tensor_op.table):
     if hot.off:
         return greater_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-greater__Tensor_op = define('greater_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.greater__Tensor')
+greater__Tensor_op = define('greater_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.gt__Tensor')
 def greater__Tensor(self, other, _table=greater__Tensor_op.table):
     if hot.off:
         return greater__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-greater_Tensor_out_op = define('greater.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.greater_Tensor_out')
+greater_Tensor_out_op = define('greater.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.gt_Tensor_out')
 def greater_Tensor_out(self, other, out, _table=greater_Tensor_out_op.table):
     if hot.off:
         return greater_Tensor_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-less_Scalar_op = define('less.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.less_Scalar')
+less_Scalar_op = define('less.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.ops.lt_Scalar')
 def less_Scalar(self, other, _table=less_Scalar_op.table):
     if hot.off:
         return less_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-less__Scalar_op = define('less_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.less__Scalar')
+less__Scalar_op = define('less_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.lt__Scalar')
 def less__Scalar(self, other, _table=less__Scalar_op.table):
     if hot.off:
         return less__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-less_Scalar_out_op = define('less.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.less_Scalar_out')
+less_Scalar_out_op = define('less.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.lt_Scalar_out')
 def less_Scalar_out(self, other, out, _table=less_Scalar_out_op.table):
     if hot.off:
         return less_Scalar_out_op(self, other, out)
     return _table[self._geometry.keys | out._geometry.keys](self, other, out)
 
-less_Tensor_op = define('less.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.less_Tensor')
+less_Tensor_op = define('less.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.ops.lt_Tensor')
 def less_Tensor(self, other, _table=less_Tensor_op.table):
     if hot.off:
         return less_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-less__Tensor_op = define('less_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.less__Tensor')
+less__Tensor_op = define('less_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.lt__Tensor')
 def less__Tensor(self, other, _table=less__Tensor_op.table):
     if hot.off:
         return less__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-less_Tensor_out_op = define('less.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.less_Tensor_out')
+less_Tensor_out_op = define('less.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.lt_Tensor_out')
 def less_Tensor_out(self, other, out, _table=less_Tensor_out_op.table):
     if hot.off:
         return less_Tensor_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-greater_equal_Scalar_op = define('greater_equal.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.greater_equal_Scalar')
+greater_equal_Scalar_op = define('greater_equal.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.ops.ge_Scalar')
 def greater_equal_Scalar(self, other, _table=greater_equal_Scalar_op.table):
     if hot.off:
         return greater_equal_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-greater_equal__Scalar_op = define('greater_equal_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.greater_equal__Scalar')
+greater_equal__Scalar_op = define('greater_equal_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.ge__Scalar')
 def greater_equal__Scalar(self, other, _table=greater_equal__Scalar_op.table):
     if hot.off:
         return greater_equal__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-greater_equal_Scalar_out_op = define('greater_equal.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.greater_equal_Scalar_out')
+greater_equal_Scalar_out_op = define('greater_equal.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.ge_Scalar_out')
 def greater_equal_Scalar_out(self, other, out, _table=greater_equal_Scalar_out_op.table):
     if hot.off:
         return greater_equal_Scalar_out_op(self, other, out)
     return _table[self._geometry.keys | out._geometry.keys](self, other, out)
 
-greater_equal_Tensor_op = define('greater_equal.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.greater_equal_Tensor')
+greater_equal_Tensor_op = define('greater_equal.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.ops.ge_Tensor')
 def greater_equal_Tensor(self, other, _table=greater_equal_Tensor_op.table):
     if hot.off:
         return greater_equal_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-greater_equal__Tensor_op = define('greater_equal_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.greater_equal__Tensor')
+greater_equal__Tensor_op = define('greater_equal_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.ge__Tensor')
 def greater_equal__Tensor(self, other, _table=greater_equal__Tensor_op.table):
     if hot.off:
         return greater_equal__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-greater_equal_Tensor_out_op = define('greater_equal.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.greater_equal_Tensor_out')
+greater_equal_Tensor_out_op = define('greater_equal.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.ge_Tensor_out')
 def greater_equal_Tensor_out(self, other, out, _table=greater_equal_Tensor_out_op.table):
     if hot.off:
         return greater_equal_Tensor_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-less_equal_Scalar_op = define('less_equal.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.less_equal_Scalar')
+less_equal_Scalar_op = define('less_equal.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.ops.le_Scalar')
 def less_equal_Scalar(self, other, _table=less_equal_Scalar_op.table):
     if hot.off:
         return less_equal_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-less_equal__Scalar_op = define('less_equal_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.less_equal__Scalar')
+less_equal__Scalar_op = define('less_equal_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.le__Scalar')
 def less_equal__Scalar(self, other, _table=less_equal__Scalar_op.table):
     if hot.off:
         return less_equal__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-less_equal_Scalar_out_op = define('less_equal.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.less_equal_Scalar_out')
+less_equal_Scalar_out_op = define('less_equal.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.le_Scalar_out')
 def less_equal_Scalar_out(self, other, out, _table=less_equal_Scalar_out_op.table):
     if hot.off:
         return less_equal_Scalar_out_op(self, other, out)
     return _table[self._geometry.keys | out._geometry.keys](self, other, out)
 
-less_equal_Tensor_op = define('less_equal.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.less_equal_Tensor')
+less_equal_Tensor_op = define('less_equal.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.ops.le_Tensor')
 def less_equal_Tensor(self, other, _table=less_equal_Tensor_op.table):
     if hot.off:
         return less_equal_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-less_equal__Tensor_op = define('less_equal_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.less_equal__Tensor')
+less_equal__Tensor_op = define('less_equal_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.le__Tensor')
 def less_equal__Tensor(self, other, _table=less_equal__Tensor_op.table):
     if hot.off:
         return less_equal__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-less_equal_Tensor_out_op = define('less_equal.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.less_equal_Tensor_out')
+less_equal_Tensor_out_op = define('less_equal.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.le_Tensor_out')
 def less_equal_Tensor_out(self, other, out, _table=less_equal_Tensor_out_op.table):
     if hot.off:
         return less_equal_Tensor_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-not_equal_Scalar_op = define('not_equal.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.not_equal_Scalar')
+not_equal_Scalar_op = define('not_equal.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.ops.ne_Scalar')
 def not_equal_Scalar(self, other, _table=not_equal_Scalar_op.table):
     if hot.off:
         return not_equal_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-not_equal__Scalar_op = define('not_equal_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.not_equal__Scalar')
+not_equal__Scalar_op = define('not_equal_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.ne__Scalar')
 def not_equal__Scalar(self, other, _table=not_equal__Scalar_op.table):
     if hot.off:
         return not_equal__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-not_equal_Scalar_out_op = define('not_equal.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.not_equal_Scalar_out')
+not_equal_Scalar_out_op = define('not_equal.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.ne_Scalar_out')
 def not_equal_Scalar_out(self, other, out, _table=not_equal_Scalar_out_op.table):
     if hot.off:
         return not_equal_Scalar_out_op(self, other, out)
     return _table[self._geometry.keys | out._geometry.keys](self, other, out)
 
-not_equal_Tensor_op = define('not_equal.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.not_equal_Tensor')
+not_equal_Tensor_op = define('not_equal.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.ops.ne_Tensor')
 def not_equal_Tensor(self, other, _table=not_equal_Tensor_op.table):
     if hot.off:
         return not_equal_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-not_equal__Tensor_op = define('not_equal_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.not_equal__Tensor')
+not_equal__Tensor_op = define('not_equal_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.ne__Tensor')
 def not_equal__Tensor(self, other, _table=not_equal__Tensor_op.table):
     if hot.off:
         return not_equal__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-not_equal_Tensor_out_op = define('not_equal.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.not_equal_Tensor_out')
+not_equal_Tensor_out_op = define('not_equal.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.ne_Tensor_out')
 def not_equal_Tensor_out(self, other, out, _table=not_equal_Tensor_out_op.table):
     if hot.off:
         return not_equal_Tensor_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-__and___Scalar_op = define('__and__.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.__and___Scalar')
+__and___Scalar_op = define('__and__.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.ops.bitwise_and_Scalar')
 def __and___Scalar(self, other, _table=__and___Scalar_op.table):
     if hot.off:
         return __and___Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-__and___Tensor_op = define('__and__.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.__and___Tensor')
+__and___Tensor_op = define('__and__.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.ops.bitwise_and_Tensor')
 def __and___Tensor(self, other, _table=__and___Tensor_op.table):
     if hot.off:
         return __and___Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-__or___Scalar_op = define('__or__.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.__or___Scalar')
+__or___Scalar_op = define('__or__.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.ops.bitwise_or_Scalar')
 def __or___Scalar(self, other, _table=__or___Scalar_op.table):
     if hot.off:
         return __or___Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-__or___Tensor_op = define('__or__.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.__or___Tensor')
+__or___Tensor_op = define('__or__.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.ops.bitwise_or_Tensor')
 def __or___Tensor(self, other, _table=__or___Tensor_op.table):
     if hot.off:
         return __or___Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-__xor___Scalar_op = define('__xor__.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.__xor___Scalar')
+__xor___Scalar_op = define('__xor__.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.ops.bitwise_xor_Scalar')
 def __xor___Scalar(self, other, _table=__xor___Scalar_op.table):
     if hot.off:
         return __xor___Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-__xor___Tensor_op = define('__xor__.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.__xor___Tensor')
+__xor___Tensor_op = define('__xor__.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.ops.bitwise_xor_Tensor')
 def __xor___Tensor(self, other, _table=__xor___Tensor_op.table):
     if hot.off:
         return __xor___Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-__lshift___Scalar_op = define('__lshift__.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.__lshift___Scalar')
+__lshift___Scalar_op = define('__lshift__.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.ops.bitwise_left_shift_Tensor_Scalar')
 def __lshift___Scalar(self, other, _table=__lshift___Scalar_op.table):
     if hot.off:
         return __lshift___Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-__lshift___Tensor_op = define('__lshift__.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.__lshift___Tensor')
+__lshift___Tensor_op = define('__lshift__.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.ops.bitwise_left_shift_Tensor')
 def __lshift___Tensor(self, other, _table=__lshift___Tensor_op.table):
     if hot.off:
         return __lshift___Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-__rshift___Scalar_op = define('__rshift__.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.__rshift___Scalar')
+__rshift___Scalar_op = define('__rshift__.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.ops.bitwise_right_shift_Tensor_Scalar')
 def __rshift___Scalar(self, other, _table=__rshift___Scalar_op.table):
     if hot.off:
         return __rshift___Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-__rshift___Tensor_op = define('__rshift__.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.__rshift___Tensor')
+__rshift___Tensor_op = define('__rshift__.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.ops.bitwise_right_shift_Tensor')
 def __rshift___Tensor(self, other, _table=__rshift___Tensor_op.table):
     if hot.off:
         return __rshift___Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-__iand___Scalar_op = define('__iand__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.__iand___Scalar')
+__iand___Scalar_op = define('__iand__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.bitwise_and__Scalar')
 def __iand___Scalar(self, other, _table=__iand___Scalar_op.table):
     if hot.off:
         return __iand___Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-__iand___Tensor_op = define('__iand__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.__iand___Tensor')
+__iand___Tensor_op = define('__iand__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.bitwise_and__Tensor')
 def __iand___Tensor(self, other, _table=__iand___Tensor_op.table):
     if hot.off:
         return __iand___Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-__ior___Scalar_op = define('__ior__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.__ior___Scalar')
+__ior___Scalar_op = define('__ior__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.bitwise_or__Scalar')
 def __ior___Scalar(self, other, _table=__ior___Scalar_op.table):
     if hot.off:
         return __ior___Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-__ior___Tensor_op = define('__ior__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.__ior___Tensor')
+__ior___Tensor_op = define('__ior__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.bitwise_or__Tensor')
 def __ior___Tensor(self, other, _table=__ior___Tensor_op.table):
     if hot.off:
         return __ior___Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-__ixor___Scalar_op = define('__ixor__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.__ixor___Scalar')
+__ixor___Scalar_op = define('__ixor__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.bitwise_xor__Scalar')
 def __ixor___Scalar(self, other, _table=__ixor___Scalar_op.table):
     if hot.off:
         return __ixor___Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-__ixor___Tensor_op = define('__ixor__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.__ixor___Tensor')
+__ixor___Tensor_op = define('__ixor__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.bitwise_xor__Tensor')
 def __ixor___Tensor(self, other, _table=__ixor___Tensor_op.table):
     if hot.off:
         return __ixor___Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-__ilshift___Scalar_op = define('__ilshift__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.__ilshift___Scalar')
+__ilshift___Scalar_op = define('__ilshift__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.bitwise_left_shift__Tensor_Scalar')
 def __ilshift___Scalar(self, other, _table=__ilshift___Scalar_op.table):
     if hot.off:
         return __ilshift___Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-__ilshift___Tensor_op = define('__ilshift__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.__ilshift___Tensor')
+__ilshift___Tensor_op = define('__ilshift__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.bitwise_left_shift__Tensor')
 def __ilshift___Tensor(self, other, _table=__ilshift___Tensor_op.table):
     if hot.off:
         return __ilshift___Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-__irshift___Scalar_op = define('__irshift__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.__irshift___Scalar')
+__irshift___Scalar_op = define('__irshift__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.bitwise_right_shift__Tensor_Scalar')
 def __irshift___Scalar(self, other, _table=__irshift___Scalar_op.table):
     if hot.off:
         return __irshift___Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-__irshift___Tensor_op = define('__irshift__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.__irshift___Tensor')
+__irshift___Tensor_op = define('__irshift__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.bitwise_right_shift__Tensor')
 def __irshift___Tensor(self, other, _table=__irshift___Tensor_op.table):
     if hot.off:
         return __irshift___Tensor_op(self, other)
@@ -8702,13 +8702,13 @@ def max_unary_out(self, out, _table=max_unary_out_op.table):
         return max_unary_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-max_other_op = define('max.other(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.max_other')
+max_other_op = define('max.other(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.ops.maximum')
 def max_other(self, other, _table=max_other_op.table):
     if hot.off:
         return max_other_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-max_out_op = define('max.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.max_out')
+max_out_op = define('max.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.maximum_out')
 def max_out(self, other, out, _table=max_out_op.table):
     if hot.off:
         return max_out_op(self, other, out)
@@ -8738,13 +8738,13 @@ def min_unary_out(self, out, _table=min_unary_out_op.table):
         return min_unary_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-min_other_op = define('min.other(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.min_other')
+min_other_op = define('min.other(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.ops.minimum')
 def min_other(self, other, _table=min_other_op.table):
     if hot.off:
         return min_other_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-min_out_op = define('min.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.min_out')
+min_out_op = define('min.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.minimum_out')
 def min_out(self, other, out, _table=min_out_op.table):
     if hot.off:
         return min_out_op(self, other, out)
@@ -9068,277 +9068,277 @@ def logcumsumexp_out(self, dim, out, _table=logcumsumexp_out_op.table):
         return logcumsumexp_out_op(self, dim, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, out)
 
-special_erf_op = define('special_erf(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_erf')
+special_erf_op = define('special_erf(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.ops.erf')
 def special_erf(self, _table=special_erf_op.table):
     if hot.off:
         return special_erf_op(self)
     return _table[self._geometry.keys](self)
 
-special_erf_out_op = define('special_erf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_erf_out')
+special_erf_out_op = define('special_erf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.erf_out')
 def special_erf_out(self, out, _table=special_erf_out_op.table):
     if hot.off:
         return special_erf_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-special_erfc_op = define('special_erfc(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_erfc')
+special_erfc_op = define('special_erfc(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.ops.erfc')
 def special_erfc(self, _table=special_erfc_op.table):
     if hot.off:
         return special_erfc_op(self)
     return _table[self._geometry.keys](self)
 
-special_erfc_out_op = define('special_erfc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_erfc_out')
+special_erfc_out_op = define('special_erfc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.erfc_out')
 def special_erfc_out(self, out, _table=special_erfc_out_op.table):
     if hot.off:
         return special_erfc_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-special_erfinv_op = define('special_erfinv(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_erfinv')
+special_erfinv_op = define('special_erfinv(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.ops.erfinv')
 def special_erfinv(self, _table=special_erfinv_op.table):
     if hot.off:
         return special_erfinv_op(self)
     return _table[self._geometry.keys](self)
 
-special_erfinv_out_op = define('special_erfinv.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_erfinv_out')
+special_erfinv_out_op = define('special_erfinv.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.erfinv_out')
 def special_erfinv_out(self, out, _table=special_erfinv_out_op.table):
     if hot.off:
         return special_erfinv_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-special_exp2_op = define('special_exp2(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_exp2')
+special_exp2_op = define('special_exp2(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.ops.exp2')
 def special_exp2(self, _table=special_exp2_op.table):
     if hot.off:
         return special_exp2_op(self)
     return _table[self._geometry.keys](self)
 
-special_exp2_out_op = define('special_exp2.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_exp2_out')
+special_exp2_out_op = define('special_exp2.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.exp2_out')
 def special_exp2_out(self, out, _table=special_exp2_out_op.table):
     if hot.off:
         return special_exp2_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-special_expm1_op = define('special_expm1(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_expm1')
+special_expm1_op = define('special_expm1(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.ops.expm1')
 def special_expm1(self, _table=special_expm1_op.table):
     if hot.off:
         return special_expm1_op(self)
     return _table[self._geometry.keys](self)
 
-special_expm1_out_op = define('special_expm1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_expm1_out')
+special_expm1_out_op = define('special_expm1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.expm1_out')
 def special_expm1_out(self, out, _table=special_expm1_out_op.table):
     if hot.off:
         return special_expm1_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-special_log1p_op = define('special_log1p(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_log1p')
+special_log1p_op = define('special_log1p(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.ops.log1p')
 def special_log1p(self, _table=special_log1p_op.table):
     if hot.off:
         return special_log1p_op(self)
     return _table[self._geometry.keys](self)
 
-special_log1p_out_op = define('special_log1p.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_log1p_out')
+special_log1p_out_op = define('special_log1p.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.log1p_out')
 def special_log1p_out(self, out, _table=special_log1p_out_op.table):
     if hot.off:
         return special_log1p_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-special_expit_op = define('special_expit(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_expit')
+special_expit_op = define('special_expit(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.ops.sigmoid')
 def special_expit(self, _table=special_expit_op.table):
     if hot.off:
         return special_expit_op(self)
     return _table[self._geometry.keys](self)
 
-special_expit_out_op = define('special_expit.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_expit_out')
+special_expit_out_op = define('special_expit.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.sigmoid_out')
 def special_expit_out(self, out, _table=special_expit_out_op.table):
     if hot.off:
         return special_expit_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-special_sinc_op = define('special_sinc(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_sinc')
+special_sinc_op = define('special_sinc(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.ops.sinc')
 def special_sinc(self, _table=special_sinc_op.table):
     if hot.off:
         return special_sinc_op(self)
     return _table[self._geometry.keys](self)
 
-special_sinc_out_op = define('special_sinc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_sinc_out')
+special_sinc_out_op = define('special_sinc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.sinc_out')
 def special_sinc_out(self, out, _table=special_sinc_out_op.table):
     if hot.off:
         return special_sinc_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-special_round_op = define('special_round(Tensor self, *, int decimals=0) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_round')
+special_round_op = define('special_round(Tensor self, *, int decimals=0) -> Tensor', CompositeImplicitAutograd='_generated.ops.round_decimals')
 def special_round(self, decimals, _table=special_round_op.table):
     if hot.off:
         return special_round_op(self, decimals)
     return _table[self._geometry.keys](self, decimals)
 
-special_round_out_op = define('special_round.out(Tensor self, *, int decimals=0, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_round_out')
+special_round_out_op = define('special_round.out(Tensor self, *, int decimals=0, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.round_decimals_out')
 def special_round_out(self, decimals, out, _table=special_round_out_op.table):
     if hot.off:
         return special_round_out_op(self, decimals, out)
     return _table[self._geometry.keys | out._geometry.keys](self, decimals, out)
 
-special_logit_op = define('special_logit(Tensor self, float? eps=None) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_logit')
+special_logit_op = define('special_logit(Tensor self, float? eps=None) -> Tensor', CompositeImplicitAutograd='_generated.ops.logit')
 def special_logit(self, eps, _table=special_logit_op.table):
     if hot.off:
         return special_logit_op(self, eps)
     return _table[self._geometry.keys](self, eps)
 
-special_logit_out_op = define('special_logit.out(Tensor self, float? eps=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_logit_out')
+special_logit_out_op = define('special_logit.out(Tensor self, float? eps=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.logit_out')
 def special_logit_out(self, eps, out, _table=special_logit_out_op.table):
     if hot.off:
         return special_logit_out_op(self, eps, out)
     return _table[self._geometry.keys | out._geometry.keys](self, eps, out)
 
-special_psi_op = define('special_psi(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_psi')
+special_psi_op = define('special_psi(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.ops.digamma')
 def special_psi(self, _table=special_psi_op.table):
     if hot.off:
         return special_psi_op(self)
     return _table[self._geometry.keys](self)
 
-special_psi_out_op = define('special_psi.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_psi_out')
+special_psi_out_op = define('special_psi.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.digamma_out')
 def special_psi_out(self, out, _table=special_psi_out_op.table):
     if hot.off:
         return special_psi_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-special_digamma_op = define('special_digamma(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_digamma')
+special_digamma_op = define('special_digamma(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.ops.digamma')
 def special_digamma(self, _table=special_digamma_op.table):
     if hot.off:
         return special_digamma_op(self)
     return _table[self._geometry.keys](self)
 
-special_digamma_out_op = define('special_digamma.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_digamma_out')
+special_digamma_out_op = define('special_digamma.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.digamma_out')
 def special_digamma_out(self, out, _table=special_digamma_out_op.table):
     if hot.off:
         return special_digamma_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-special_gammaln_op = define('special_gammaln(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_gammaln')
+special_gammaln_op = define('special_gammaln(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.ops.lgamma')
 def special_gammaln(self, _table=special_gammaln_op.table):
     if hot.off:
         return special_gammaln_op(self)
     return _table[self._geometry.keys](self)
 
-special_gammaln_out_op = define('special_gammaln.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_gammaln_out')
+special_gammaln_out_op = define('special_gammaln.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.lgamma_out')
 def special_gammaln_out(self, out, _table=special_gammaln_out_op.table):
     if hot.off:
         return special_gammaln_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-special_polygamma_op = define('special_polygamma(int n, Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_polygamma')
+special_polygamma_op = define('special_polygamma(int n, Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.ops.polygamma')
 def special_polygamma(n, self, _table=special_polygamma_op.table):
     if hot.off:
         return special_polygamma_op(n, self)
     return _table[self._geometry.keys](n, self)
 
-special_polygamma_out_op = define('special_polygamma.out(int n, Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_polygamma_out')
+special_polygamma_out_op = define('special_polygamma.out(int n, Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.polygamma_out')
 def special_polygamma_out(n, self, out, _table=special_polygamma_out_op.table):
     if hot.off:
         return special_polygamma_out_op(n, self, out)
     return _table[self._geometry.keys | out._geometry.keys](n, self, out)
 
-special_multigammaln_op = define('special_multigammaln(Tensor self, int p) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_multigammaln')
+special_multigammaln_op = define('special_multigammaln(Tensor self, int p) -> Tensor', CompositeImplicitAutograd='_generated.ops.mvlgamma')
 def special_multigammaln(self, p, _table=special_multigammaln_op.table):
     if hot.off:
         return special_multigammaln_op(self, p)
     return _table[self._geometry.keys](self, p)
 
-special_multigammaln_out_op = define('special_multigammaln.out(Tensor self, int p, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_multigammaln_out')
+special_multigammaln_out_op = define('special_multigammaln.out(Tensor self, int p, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.mvlgamma_out')
 def special_multigammaln_out(self, p, out, _table=special_multigammaln_out_op.table):
     if hot.off:
         return special_multigammaln_out_op(self, p, out)
     return _table[self._geometry.keys | out._geometry.keys](self, p, out)
 
-special_gammainc_op = define('special_gammainc(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_gammainc')
+special_gammainc_op = define('special_gammainc(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.ops.igamma')
 def special_gammainc(self, other, _table=special_gammainc_op.table):
     if hot.off:
         return special_gammainc_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-special_gammainc_out_op = define('special_gammainc.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_gammainc_out')
+special_gammainc_out_op = define('special_gammainc.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.igamma_out')
 def special_gammainc_out(self, other, out, _table=special_gammainc_out_op.table):
     if hot.off:
         return special_gammainc_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-special_gammaincc_op = define('special_gammaincc(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_gammaincc')
+special_gammaincc_op = define('special_gammaincc(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.ops.igammac')
 def special_gammaincc(self, other, _table=special_gammaincc_op.table):
     if hot.off:
         return special_gammaincc_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-special_gammaincc_out_op = define('special_gammaincc.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_gammaincc_out')
+special_gammaincc_out_op = define('special_gammaincc.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.igammac_out')
 def special_gammaincc_out(self, other, out, _table=special_gammaincc_out_op.table):
     if hot.off:
         return special_gammaincc_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-special_i0_op = define('special_i0(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_i0')
+special_i0_op = define('special_i0(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.ops.i0')
 def special_i0(self, _table=special_i0_op.table):
     if hot.off:
         return special_i0_op(self)
     return _table[self._geometry.keys](self)
 
-special_i0_out_op = define('special_i0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_i0_out')
+special_i0_out_op = define('special_i0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.i0_out')
 def special_i0_out(self, out, _table=special_i0_out_op.table):
     if hot.off:
         return special_i0_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-special_logsumexp_op = define('special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_logsumexp')
+special_logsumexp_op = define('special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor', CompositeImplicitAutograd='_generated.ops.logsumexp')
 def special_logsumexp(self, dim, keepdim, _table=special_logsumexp_op.table):
     if hot.off:
         return special_logsumexp_op(self, dim, keepdim)
     return _table[self._geometry.keys](self, dim, keepdim)
 
-special_logsumexp_out_op = define('special_logsumexp.out(Tensor self, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_logsumexp_out')
+special_logsumexp_out_op = define('special_logsumexp.out(Tensor self, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.logsumexp_out')
 def special_logsumexp_out(self, dim, keepdim, out, _table=special_logsumexp_out_op.table):
     if hot.off:
         return special_logsumexp_out_op(self, dim, keepdim, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, keepdim, out)
 
-special_softmax_op = define('special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_softmax')
+special_softmax_op = define('special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor', CompositeImplicitAutograd='_generated.ops.softmax_int')
 def special_softmax(self, dim, dtype, _table=special_softmax_op.table):
     if hot.off:
         return special_softmax_op(self, dim, dtype)
     return _table[self._geometry.keys](self, dim, dtype)
 
-special_log_softmax_op = define('special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_log_softmax')
+special_log_softmax_op = define('special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor', CompositeImplicitAutograd='_generated.ops.log_softmax_int')
 def special_log_softmax(self, dim, dtype, _table=special_log_softmax_op.table):
     if hot.off:
         return special_log_softmax_op(self, dim, dtype)
     return _table[self._geometry.keys](self, dim, dtype)
 
-special_xlogy_op = define('special_xlogy(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_xlogy')
+special_xlogy_op = define('special_xlogy(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.ops.xlogy_Tensor')
 def special_xlogy(self, other, _table=special_xlogy_op.table):
     if hot.off:
         return special_xlogy_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-special_xlogy_out_op = define('special_xlogy.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_xlogy_out')
+special_xlogy_out_op = define('special_xlogy.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.xlogy_OutTensor')
 def special_xlogy_out(self, other, out, _table=special_xlogy_out_op.table):
     if hot.off:
         return special_xlogy_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-special_xlogy_self_scalar_op = define('special_xlogy.self_scalar(Scalar self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_xlogy_self_scalar')
+special_xlogy_self_scalar_op = define('special_xlogy.self_scalar(Scalar self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.ops.xlogy_Scalar_Self')
 def special_xlogy_self_scalar(self, other, _table=special_xlogy_self_scalar_op.table):
     if hot.off:
         return special_xlogy_self_scalar_op(self, other)
     return _table[other._geometry.keys](self, other)
 
-special_xlogy_self_scalar_out_op = define('special_xlogy.self_scalar_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_xlogy_self_scalar_out')
+special_xlogy_self_scalar_out_op = define('special_xlogy.self_scalar_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.xlogy_OutScalar_Self')
 def special_xlogy_self_scalar_out(self, other, out, _table=special_xlogy_self_scalar_out_op.table):
     if hot.off:
         return special_xlogy_self_scalar_out_op(self, other, out)
     return _table[other._geometry.keys | out._geometry.keys](self, other, out)
 
-special_xlogy_other_scalar_op = define('special_xlogy.other_scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_xlogy_other_scalar')
+special_xlogy_other_scalar_op = define('special_xlogy.other_scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.ops.xlogy_Scalar_Other')
 def special_xlogy_other_scalar(self, other, _table=special_xlogy_other_scalar_op.table):
     if hot.off:
         return special_xlogy_other_scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-special_xlogy_other_scalar_out_op = define('special_xlogy.other_scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_xlogy_other_scalar_out')
+special_xlogy_other_scalar_out_op = define('special_xlogy.other_scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.xlogy_OutScalar_Other')
 def special_xlogy_other_scalar_out(self, other, out, _table=special_xlogy_other_scalar_out_op.table):
     if hot.off:
         return special_xlogy_other_scalar_out_op(self, other, out)
@@ -10358,13 +10358,13 @@ def trapezoid_dx(y, dx, dim, _table=trapezoid_dx_op.table):
         return trapezoid_dx_op(y, dx, dim)
     return _table[y._geometry.keys](y, dx, dim)
 
-trapz_x_op = define('trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor', CompositeImplicitAutograd='_generated.aliases.trapz_x')
+trapz_x_op = define('trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor', CompositeImplicitAutograd='_generated.ops.trapezoid_x')
 def trapz_x(y, x, dim, _table=trapz_x_op.table):
     if hot.off:
         return trapz_x_op(y, x, dim)
     return _table[y._geometry.keys | x._geometry.keys](y, x, dim)
 
-trapz_dx_op = define('trapz.dx(Tensor y, *, float dx=1.0, int dim=-1) -> Tensor', CompositeImplicitAutograd='_generated.aliases.trapz_dx')
+trapz_dx_op = define('trapz.dx(Tensor y, *, float dx=1.0, int dim=-1) -> Tensor', CompositeImplicitAutograd='_generated.ops.trapezoid_dx')
 def trapz_dx(y, dx, dim, _table=trapz_dx_op.table):
     if hot.off:
         return trapz_dx_op(y, dx, dim)
@@ -10826,7 +10826,7 @@ def split_copy_Tensor(self, split_size, dim, _table=split_copy_Tensor_op.table):
         return split_copy_Tensor_op(self, split_size, dim)
     return _table[self._geometry.keys](self, split_size, dim)
 
-split_sizes_op = define('split.sizes(Tensor(a) self, int[] split_size, int dim=0) -> Tensor(a)[]', CompositeImplicitAutograd='_generated.aliases.split_sizes')
+split_sizes_op = define('split.sizes(Tensor(a) self, int[] split_size, int dim=0) -> Tensor(a)[]', CompositeImplicitAutograd='_generated.ops.split_with_sizes')
 def split_sizes(self, split_size, dim, _table=split_sizes_op.table):
     if hot.off:
         return split_sizes_op(self, split_size, dim)
@@ -10946,37 +10946,37 @@ def movedim_int(self, source, destination, _table=movedim_int_op.table):
         return movedim_int_op(self, source, destination)
     return _table[self._geometry.keys](self, source, destination)
 
-moveaxis_intlist_op = define('moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)', CompositeImplicitAutograd='_generated.aliases.moveaxis_intlist')
+moveaxis_intlist_op = define('moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)', CompositeImplicitAutograd='_generated.ops.movedim_intlist')
 def moveaxis_intlist(self, source, destination, _table=moveaxis_intlist_op.table):
     if hot.off:
         return moveaxis_intlist_op(self, source, destination)
     return _table[self._geometry.keys](self, source, destination)
 
-moveaxis_int_op = define('moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)', CompositeImplicitAutograd='_generated.aliases.moveaxis_int')
+moveaxis_int_op = define('moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)', CompositeImplicitAutograd='_generated.ops.movedim_int')
 def moveaxis_int(self, source, destination, _table=moveaxis_int_op.table):
     if hot.off:
         return moveaxis_int_op(self, source, destination)
     return _table[self._geometry.keys](self, source, destination)
 
-swapaxes_op = define('swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)', CompositeImplicitAutograd='_generated.aliases.swapaxes')
+swapaxes_op = define('swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)', CompositeImplicitAutograd='_generated.ops.transpose_int')
 def swapaxes(self, axis0, axis1, _table=swapaxes_op.table):
     if hot.off:
         return swapaxes_op(self, axis0, axis1)
     return _table[self._geometry.keys](self, axis0, axis1)
 
-swapaxes__op = define('swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.swapaxes_')
+swapaxes__op = define('swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.transpose_')
 def swapaxes_(self, axis0, axis1, _table=swapaxes__op.table):
     if hot.off:
         return swapaxes__op(self, axis0, axis1)
     return _table[self._geometry.keys](self, axis0, axis1)
 
-swapdims_op = define('swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)', CompositeImplicitAutograd='_generated.aliases.swapdims')
+swapdims_op = define('swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)', CompositeImplicitAutograd='_generated.ops.transpose_int')
 def swapdims(self, dim0, dim1, _table=swapdims_op.table):
     if hot.off:
         return swapdims_op(self, dim0, dim1)
     return _table[self._geometry.keys](self, dim0, dim1)
 
-swapdims__op = define('swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.swapdims_')
+swapdims__op = define('swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)', CompositeImplicitAutograd='_generated.ops.transpose_')
 def swapdims_(self, dim0, dim1, _table=swapdims__op.table):
     if hot.off:
         return swapdims__op(self, dim0, dim1)
