@@ -11,7 +11,7 @@
 - `methods.py`    what `tensor.add(...)` and `tensor + tensor` are
 - `*.pyi`         the type stubs of the last three
 - `autograd_nodes.py`, `autograd_kernels.py`   each derivative as a node of the graph, and the kernel that records it
-- `short_cuts.py` + - * of tensors that require gradients, unrolled
+- `fast_lane.py`, `fast_lane_recorded.py`   elementwise operators on small tensors, without detours
 
 The files are committed, and a test proves that they are fresh.
 

@@ -10,11 +10,11 @@ import sys
 from pathlib import Path
 
 from codegen.derivatives import load as load_derivatives
+from codegen.gen_fast_lane import write_fast_lane, write_recorded
 from codegen.gen_kernels import write_kernels
 from codegen.gen_nodes import write_nodes
 from codegen.gen_ops import write_cuda_variants, write_ops, write_second_names, write_variants
 from codegen.gen_python import write_functions, write_methods
-from codegen.gen_short_cuts import write_short_cuts
 from codegen.gen_stubs import write_function_stubs, write_method_stubs
 from codegen.model import NAMESPACES, load
 from codegen.saved import is_missing
@@ -36,7 +36,8 @@ def generate() -> dict[str, str]:
         "ops.py": write_ops(functions, derivatives),
         "autograd_nodes.py": write_nodes(functions, derivatives),
         "autograd_kernels.py": write_kernels(functions, derivatives),
-        "short_cuts.py": write_short_cuts(),
+        "fast_lane.py": write_fast_lane(),
+        "fast_lane_recorded.py": write_recorded(),
         "variants.py": write_variants(functions),
         "second_names.py": write_second_names(functions),
         "cuda_variants.py": write_cuda_variants(functions),

@@ -7,7 +7,7 @@
 
 `Library("aten", "IMPL").impl("add.Tensor", f, "CPU")` replaces a kernel of a built-in op until the library is closed: all
 tensors, methods and operators go through it from then on, because a registration empties the op's table and, for the
-ops behind + - * /, closes the short cuts. Use it as a context manager to undo it in time.
+ops behind + - * /, closes the fast lane. Use it as a context manager to undo it in time.
 
 How the real one differs: PyTorch undoes the registrations when the Library object is destroyed, and warns when a kernel is
 overridden, as here.
@@ -21,7 +21,7 @@ from functools import reduce
 from types import TracebackType
 from typing import Any
 
-from internals._generated.methods import SHORT_CUTS
+from internals._generated import fast_lane
 from internals.aten.pytorch_names import missing_attribute
 from internals.core.arg_parser import PythonArgParser
 from internals.core.dispatch_key import DispatchKey
@@ -82,7 +82,7 @@ class Library:
                 UserWarning,
                 stacklevel=2,
             )
-        detour = op.name in SHORT_CUTS  # `a + b` would not see the new kernel
+        detour = op.name in fast_lane.OPERATORS  # `a + b` would not see the new kernel
         hot.off += detour
 
         def undo() -> None:

@@ -1,24 +1,29 @@
-"""Which kernel runs: keys, fallthrough, redispatch, overriding, and the short cuts that must not change the answer."""
+"""Which kernel runs: keys, fallthrough, redispatch, overriding, and the fast lane, which must not change the answer."""
 
 from __future__ import annotations
 
 import copy
 import functools
 import pickle
+import re
+import sys
 import threading
 import warnings
 import zlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import internals as torch
+from internals.aten import tensor_iterator
 from internals.core import dispatch_key as dk
 from internals.core.device import device
 from internals.core.dispatch_key import DispatchKey
 from internals.core.dispatcher import dispatcher, exclude_keys, include_keys
 from internals.core.geometry import default_keys
+from internals.core.hot import hot
 from internals.core.tensor_impl import TensorImpl, array, from_array
 from internals.library import Library
 from tests.answers import answer
@@ -57,6 +62,52 @@ def test_trace_of_an_inplace_op() -> None:
         (DispatchKey.CPU, "kernel"),
     ]
     assert steps[0]["op"] == "aten::add_.Tensor"
+
+
+def functions_of(a: Any, b: Any) -> list[str]:
+    """The functions of ours that `a + b` calls, in order."""
+    called: list[str] = []
+
+    def note(frame: Any, event: str, argument: Any) -> None:
+        code = frame.f_code
+        if event == "call" and "internals" in code.co_filename:
+            called.append(f"{Path(code.co_filename).stem}.{code.co_qualname}")
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        _ = a + b
+    finally:
+        sys.setprofile(before)
+    return called
+
+
+def test_with_the_lanes_closed_an_operator_takes_the_path_that_is_told() -> None:
+    text = (Path(__file__).parent.parent / "docs" / "architecture.md").read_text()
+    told = re.findall(r"`([^`]+)` →", text[text.index("**Three ways through.**") :].partition(". The fast lane")[0])
+    assert len(told) == 8
+    places = {"Tensor.__add__": "fast_lane.__add__", "decide": "decisions.decide", "ops.add_Tensor": "ops.add_Tensor",
+              "TensorIterator": "tensor_iterator.TensorIterator.__init__", "pointwise.add": "pointwise.add"}  # fmt: skip
+    for n in (7, 7 * 11 * 13, 1 << 19):  # the last one is for machine code, if that is open
+        a, b = ones(n), ones(n)
+        tensor_iterator._decided.clear()
+        with hot.paused():
+            called = iter(functions_of(a, b))
+            for name in told:
+                wanted = places.get(name, "." + name)
+                assert any(c.endswith(wanted) for c in called), f"{name} is not where it is told to be"
+
+
+def test_the_lanes_are_open_otherwise() -> None:
+    a, large = ones(5), ones(1 << 19)
+    assert not {"ops.add_Tensor", "pointwise.add", "tensor_iterator.TensorIterator.run"} & set(functions_of(a, a + a))
+    a, row = large.reshape(1 << 9, 1 << 10), ones(1 << 10)
+    assert "elementwise.run_loop" in functions_of(a, row)
+    with hot.paused():
+        assert "elementwise.run_loop" not in functions_of(a, row)
+        assert (a + row).tolist() == (a + 1).tolist()
+    with hot.detour():
+        assert "elementwise.run_loop" in functions_of(a, row)
 
 
 def test_trace_of_a_functional_op_shows_the_fallthrough() -> None:

@@ -185,7 +185,7 @@ def test_what_is_called_a_leaf_calls_no_operator(op: OperatorHandle) -> None:
         for t in values.values():
             if number and isinstance(t, TensorImpl) and t.dtype.is_floating_point:
                 t.requires_grad_()
-        recorder = Recorder(memory=True)  # which keeps the short cuts closed
+        recorder = Recorder(memory=True)  # which keeps the fast lane closed
         recorder.start()
         try:
             outcome(lambda: by_function(op, values))  # noqa: B023

@@ -14,7 +14,7 @@ import pytest
 
 import internals as torch
 from internals import machine_code
-from internals._generated import short_cuts
+from internals._generated import fast_lane_recorded
 from internals.core import geometry, tensor_impl
 from internals.core.cpu_allocator import CachingAllocator, Stats, caching_allocator
 from internals.core.hot import Hot, hot
@@ -70,7 +70,7 @@ def switches(name: str) -> bool:
     "function",
     [
         CachingAllocator.allocate, CachingAllocator.release, CachingAllocator._grow, CachingAllocator._give_back,
-        Storage.__del__, tensor_impl.empty, torch.Tensor.__add__, short_cuts.add, Hot.paused.__wrapped__,  # type: ignore[attr-defined]
+        Storage.__del__, tensor_impl.empty, torch.Tensor.__add__, fast_lane_recorded.add, Hot.detour.__wrapped__,  # type: ignore[attr-defined]
     ],
     ids=lambda f: f.__qualname__,
 )  # fmt: skip

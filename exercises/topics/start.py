@@ -34,7 +34,7 @@ def way(*floors: str) -> str:
         "The one who adds needs a place for the sum: it asks for a storage, and the storage asks for memory.",
     ),
     solution=way(*FLOORS),
-    why="For small tensors of the same kind `a + b` takes a short cut past most floors; notebook 06 says how.",
+    why="For small tensors of the same kind `a + b` takes a fast lane past most floors; notebook 06 says how.",
     mistakes=[
         Mistake(
             "There must be memory before anything can begin.",
@@ -84,7 +84,7 @@ def visited() -> list[str]:
     """The floors in the order in which an addition enters their files."""
     from internals.core.hot import hot
 
-    files = {"methods": "method", "dispatcher": "dispatcher", "pointwise": "kernel", "storage": "storage",
+    files = {"fast_lane": "method", "dispatcher": "dispatcher", "pointwise": "kernel", "storage": "storage",
              "cpu_allocator": "allocator"}  # fmt: skip
     home, seen = Path(torch.__file__).parent, dict[str, None]()
 

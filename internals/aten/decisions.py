@@ -38,18 +38,19 @@ class Decisions:
     """Everything that follows from the operands' geometries.
 
     `common_dtype` of the computation, `result_dtype`; `geometry` of the output; whether an `out` that was given `resizes`;
-    `targets`, the dtype each input is converted to; `fast_setup` and `permutation` as in `TensorIterator`. `plans` is for the
-    backend: by loop, how it runs it for such operands.
+    `targets`, the dtype each input is converted to; whether all are tensors of it `as_they_are`; `fast_setup` and `permutation`
+    as in `TensorIterator`. `plans` is for the backend: by loop, how it runs it for such operands.
     """
 
-    __slots__ = ("common_dtype", "result_dtype", "geometry", "resizes", "targets", "fast_setup", "permutation", "plans",
-                 "_walk")  # fmt: skip
+    __slots__ = ("common_dtype", "result_dtype", "geometry", "resizes", "targets", "as_they_are", "fast_setup",
+                 "permutation", "plans", "_walk")  # fmt: skip
 
     common_dtype: dtype
     result_dtype: dtype
     geometry: Geometry
     resizes: bool
     targets: list[dtype]
+    as_they_are: bool
     fast_setup: str | None
     permutation: tuple[int, ...]
     plans: dict[Any, Any]
@@ -80,6 +81,7 @@ def decide(inputs: Sequence[Any], out: Any, promote: Any, result: dtype | None, 
     if device is not CPU and promote is not None and sum(t.device is CPU for t in tensors) > 1:
         raise RuntimeError("Trying to pass too many CPU scalars to non-CPU kernel!")
     _decide_dtypes(d, inputs, promote, result, wide_scalars)
+    d.as_they_are = all(getattr(x, "dtype", None) is target for x, target in zip(inputs, d.targets))
     if out is not None:
         if promote == "same" and out.dtype is not d.common_dtype:
             names = SCALAR_TYPE_NAME[out.dtype], SCALAR_TYPE_NAME[d.common_dtype]

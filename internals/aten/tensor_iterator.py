@@ -9,9 +9,8 @@ decided on. Large tensors are walked over by machine code instead (`compiled/ele
     it.common_dtype, it.shape, it.permutation, it.coalesced_shape
     result = it.run(np.add)
 
-Two things make it quick. Most calls need no decision, because their operands have one geometry, which identity tells. And what is
-decided depends on nothing but the operands' geometries, so it is kept (`Decisions`) and serves the next call with the same
-ones.
+What is decided depends on nothing but the operands' geometries, so it is kept (`Decisions`) and serves the next call with the
+same ones.
 
 On another device the decisions are the same, and its backend runs the loop (`BackendHooks.run_loop`; PyTorch has a
 `DispatchStub`).
@@ -36,7 +35,7 @@ from internals.core.backend_hooks import hooks
 from internals.core.device import CPU, META
 from internals.core.dtype import dtype
 from internals.core.float_errors import quiet, restore
-from internals.core.geometry import Geometry, like
+from internals.core.hot import hot
 from internals.core.tensor_impl import TensorImpl, array, empty
 from internals.machine_code.settings import settings
 
@@ -44,7 +43,6 @@ from .decisions import Decisions, decide
 from .overlap import check_no_internal_overlap, check_no_partial_overlap
 from .writing import resize_output
 
-_REAL_NUMBERS = frozenset((float, int, bool))
 _decided: dict[tuple[Any, ...], Decisions] = {}
 REMEMBERED = 1 << 12
 
@@ -77,7 +75,7 @@ class TensorIterator:
     shape (in place) or dtype.
     """
 
-    __slots__ = ("inputs", "common_dtype", "result_dtype", "_geometry", "_output", "_decisions")
+    __slots__ = ("inputs", "_output", "_decisions")
 
     def __init__(
         self,
@@ -88,51 +86,49 @@ class TensorIterator:
         wide_scalars: bool = False,
     ) -> None:
         self.inputs, self._output = inputs, out
-        self._decisions: Decisions | None = None
-        if promote.__class__ is str:
-            g = shared_geometry(inputs)
-            if g is not None and (out is None or (result is None and _may_write(out, g, inputs))):
-                self.common_dtype = g.dtype
-                self.result_dtype, self._geometry = (g.dtype, g) if result is None else (result, like(g, result))
-                return
         if out is not None:
             check_no_internal_overlap(out)
             for x in inputs:
-                if isinstance(x, TensorImpl):
+                if isinstance(x, TensorImpl) and x is not out:
                     check_no_partial_overlap(out, x)
-        decisions = self._decisions = _decisions(inputs, out, promote, result, wide_scalars)
-        self.common_dtype, self.result_dtype = decisions.common_dtype, decisions.result_dtype
-        self._geometry = decisions.geometry
+        about = [getattr(x, "_geometry", x.__class__) for x in inputs]
+        if out is not None:
+            about += [out._geometry, any(x is out for x in inputs)]
+        key = (promote, result, wide_scalars, dt.get_default_dtype(), *about)
+        decisions = _decided.get(key)
+        if decisions is None:
+            if len(_decided) >= REMEMBERED:
+                _decided.clear()
+            decisions = _decided[key] = decide(inputs, out, promote, result, wide_scalars)
+        self._decisions = decisions
         if decisions.resizes:
             resize_output(out, decisions.geometry.sizes)
             out._geometry, out._array = decisions.geometry, None
 
     def run(self, loop: Callable[..., Any]) -> Any:
         """Call `loop(*operands, out=...)`, a numpy ufunc or anything with its signature, over the coalesced operands."""
-        output = self._output
+        output, decisions = self._output, self._decisions
+        g, result_dtype = decisions.geometry, decisions.result_dtype
         if output is None:
-            output = self._output = empty(self._geometry)
-        decisions = self._decisions
-        if self._geometry.numel >= settings.least and self._run_compiled(loop, output):
+            output = self._output = empty(g)
+        if not g.numel:
             return output
-        if decisions is None:
-            self._run_as_is(loop, array(output))
-            return output
-        if not self._geometry.numel:
-            return output
-        if (where := self._geometry.device) is not CPU:
-            if where is not META:
-                hooks(where.type).run_loop(self, decisions, loop)
+        if g.device is not CPU:
+            if g.device is not META:
+                hooks(g.device.type).run_loop(self, decisions, loop)
             elif watch.loop is not None:
                 watch.loop(self, decisions, loop)
             return output
-        operands, target = self._operands(decisions), array(output)
+        if g.numel >= settings.least and not hot.readers and compiled().run_loop(self, decisions, loop, output):
+            return output
+        operands: list[Any] = list(map(array, self.inputs)) if decisions.as_they_are else self._converted()
+        target = array(output)
         if decisions.fast_setup is None:
             shape, strides = decisions.walk([target, *operands])
             if shape != target.shape:
                 target = _view(target, output, shape, strides[0])
                 operands = [_view(a, x, shape, s) for a, x, s in zip(operands, self.inputs, strides[1:])]
-        result = target if output._geometry.dtype is self.result_dtype else np.empty(target.shape, self.result_dtype.np)
+        result = target if output._geometry.dtype is result_dtype else np.empty(target.shape, result_dtype.np)
         token = quiet()
         try:
             loop(*operands, out=result)
@@ -142,55 +138,31 @@ class TensorIterator:
             restore(token)
         return output
 
-    def _run_compiled(self, loop: Callable[..., Any], output: Any) -> bool:
-        """Have machine code do it, if that pays; False if it did not."""
-        g = self._geometry
-        if g.device is not CPU or not g.numel:
-            return False
-        return bool(compiled().run_loop(self, self._decisions, loop, output))
+    @property
+    def common_dtype(self) -> dtype:
+        return self._decisions.common_dtype
 
-    def _run_as_is(self, loop: Callable[..., Any], target: Any) -> None:
-        """One geometry: nothing to convert, nothing to coalesce. One and two operands, the usual cases, without a list."""
-        common = (
-            None if loop.__class__ is np.ufunc else self.common_dtype
-        )  # ufuncs know what to do with a Python number
-        inputs = self.inputs
-        if len(inputs) == 1:
-            a = array(inputs[0])
-        elif len(inputs) == 2:
-            a, b = inputs
-            a = _as_it_is(a, common) if a.__class__ in _REAL_NUMBERS else array(a)
-            b = _as_it_is(b, common) if b.__class__ in _REAL_NUMBERS else array(b)
-        else:
-            operands = [_as_it_is(x, common) if x.__class__ in _REAL_NUMBERS else array(x) for x in inputs]
-        token = quiet()
-        try:
-            if len(inputs) == 1:
-                loop(a, out=target)
-            elif len(inputs) == 2:
-                loop(a, b, out=target)
-            else:
-                loop(*operands, out=target)
-        finally:
-            restore(token)
+    @property
+    def result_dtype(self) -> dtype:
+        return self._decisions.result_dtype
 
     @property
     def output(self) -> Any:
         if self._output is None:
-            self._output = empty(self._geometry)
+            self._output = empty(self._decisions.geometry)
         return self._output
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return tuple(self._geometry.sizes)
+        return tuple(self._decisions.geometry.sizes)
 
     @property
     def fast_setup(self) -> str | None:
-        return "contiguous" if self._decisions is None else self._decisions.fast_setup
+        return self._decisions.fast_setup
 
     @property
     def permutation(self) -> tuple[int, ...]:
-        return self._full_decisions().permutation
+        return self._decisions.permutation
 
     @property
     def coalesced_shape(self) -> tuple[int, ...]:
@@ -201,19 +173,12 @@ class TensorIterator:
         return self._walk()[1]
 
     def _walk(self) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-        decisions = self._full_decisions()
-        return decisions.walk([array(self.output), *self._operands(decisions)])
+        return self._decisions.walk([array(self.output), *self._converted()])
 
-    def _full_decisions(self) -> Decisions:
-        """What was decided, worked out now if the operands' one geometry had made it unnecessary."""
-        if self._decisions is not None:
-            return self._decisions
-        return decide(self.inputs, self._output, self.common_dtype, self.result_dtype, False)
-
-    def _operands(self, decisions: Decisions) -> list[Any]:
+    def _converted(self) -> list[Any]:
         """The inputs as numpy arrays and scalars of the dtypes decided on."""
         operands = []
-        for x, target in zip(self.inputs, decisions.targets):
+        for x, target in zip(self.inputs, self._decisions.targets):
             if not isinstance(x, TensorImpl):
                 operands.append(number(x, target))
             else:
@@ -227,25 +192,6 @@ def compiled() -> Any:
     from .compiled import elementwise
 
     return elementwise
-
-
-def shared_geometry(inputs: Sequence[Any]) -> Geometry | None:
-    """The one `Geometry` of all tensors among `inputs`, if it is a `fast` one and the numbers do not change the dtype."""
-    shared = None
-    for x in inputs:
-        if x.__class__ in _REAL_NUMBERS:
-            continue
-        g = getattr(x, "_geometry", None)
-        if g is None:
-            return None
-        g = g.without_grad
-        if g is not shared:
-            if shared is not None:
-                return None
-            shared = g
-    if shared is None or not shared.fast or (shared.dtype is dt.float16 and len(inputs) > 1):
-        return None
-    return shared
 
 
 def number(value: Any, target: dtype) -> Any:
@@ -263,32 +209,6 @@ def number(value: Any, target: dtype) -> Any:
         return target.np.type(value)
     with np.errstate(over="ignore"):
         return target.np.type(value)
-
-
-def _as_it_is(value: Any, target: dtype | None) -> Any:
-    return value if target is None else number(value, target)
-
-
-def _may_write(out: TensorImpl, g: Geometry, inputs: Sequence[Any]) -> bool:
-    """Whether `out` has the geometry of the inputs and each of them is either `out` itself or elsewhere in memory."""
-    if out._geometry.without_grad is not g:
-        return False
-    storage = out._storage
-    return all(x is out or x.__class__ in _REAL_NUMBERS or x._storage is not storage for x in inputs)
-
-
-def _decisions(inputs: Sequence[Any], out: Any, promote: Any, result: Any, wide_scalars: bool) -> Decisions:
-    """The decisions for operands of these geometries, made once."""
-    about = [x._geometry if isinstance(x, TensorImpl) else x.__class__ for x in inputs]
-    if out is not None:
-        about += [out._geometry, any(x is out for x in inputs)]
-    key = (promote, result, wide_scalars, dt.get_default_dtype(), out is None, *about)
-    found = _decided.get(key)
-    if found is None:
-        if len(_decided) >= REMEMBERED:
-            _decided.clear()
-        found = _decided[key] = decide(inputs, out, promote, result, wide_scalars)
-    return found
 
 
 def _view(a: Any, x: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:

@@ -79,7 +79,7 @@ def is_anomaly_check_nan_enabled() -> bool:
 
 
 def _switch(enabled: bool, check_nan: bool) -> None:
-    """Somebody is watching while the mode is on: the short cuts make nodes without asking."""
+    """Somebody is watching while the mode is on: the fast lane makes nodes without asking."""
     hot.off += enabled - anomaly.enabled
     anomaly.enabled, anomaly.check_nan = enabled, check_nan
 

@@ -190,7 +190,7 @@ class CachingAllocator(Allocator):
         Actions: "alloc" (new from the system), "cache_hit", "cache_return", "segment_free" (given back to the system).
         """
         events: list[dict[str, Any]] = []
-        with self.telling(events), hot.paused():
+        with self.telling(events), hot.detour():
             yield events
 
     @contextmanager
@@ -330,7 +330,7 @@ def use_cpu_allocator(allocator: Allocator) -> Iterator[Allocator]:
     global _current
     outer, _current = _current, allocator
     try:
-        with hot.paused():
+        with hot.detour():
             yield allocator
     finally:
         _current = outer

@@ -268,7 +268,7 @@ def include_keys(*keys: DispatchKey) -> Iterator[None]:
     outer = tls.included
     tls.included |= dk.key_set(keys)
     try:
-        with hot.paused():
+        with hot.detour():
             yield
     finally:
         tls.included = outer
@@ -280,7 +280,7 @@ def exclude_keys(*keys: DispatchKey) -> Iterator[None]:
     outer = tls.excluded
     tls.excluded |= dk.key_set(keys)
     try:
-        with hot.paused():
+        with hot.detour():
             yield
     finally:
         tls.excluded = outer
@@ -327,7 +327,7 @@ def around_calls(around: Around) -> Iterator[None]:
     """
     outer, tls.around = tls.around, around
     try:
-        with hot.paused():
+        with hot.detour():
             yield
     finally:
         tls.around = outer

@@ -33,7 +33,7 @@ class Geometry:
 
     `numel` elements; `span`, how many lie from the first to the last, gaps included; `nbytes` a contiguous copy needs;
     `is_contiguous`; `plain`: a contiguous CPU tensor with memory that needs no keys but its backend's; `fast`: plain and of a
-    floating or complex dtype, the case the generated short cuts are for; `free_list`: the allocator's free list that serves plain
+    floating or complex dtype, the case the fast lane is for; `free_list`: the allocator's free list that serves plain
     tensors; `without_grad`: the same less the Autograd key, which is what a kernel gives its result; `with_grad`: the same with
     that key, once somebody asked for it (`requiring_grad`); `fast_recorded`: `fast` but for that key; `alone`: a tuple of nothing
     but this geometry.

@@ -1,8 +1,10 @@
-"""The switch between the short way through the layers and the readable one.
+"""The switch between the three ways through an operator.
 
-Generated code takes short cuts where nothing can be seen from outside: no dispatch-key guard is active, nobody traces the
-dispatcher or records the allocator, no kernel was overridden. `hot.paused()` says "somebody is looking": while it is
-active every call walks through `Dispatcher.call` and `Allocator.allocate`, step by step.
+- The *reference path* is the one to read: `Dispatcher.call`, the kernels of the keys one after the other, `TensorIterator`,
+  numpy's loop, and `Allocator.allocate`, step by step. Whatever it computes, the other two compute as well.
+- The *fast lane* (`_generated/fast_lane.py`, and the key set → kernel memo of the generated operators) skips the steps of which
+  nothing can be seen from outside. It is open while `hot.off` is 0.
+- *Compiled loops* take numpy's place for large tensors. They are open unless somebody reads.
 
 How the real one differs: PyTorch needs no such switch. Its layers are C++ and the compiler inlines them.
 """
@@ -14,20 +16,35 @@ from contextlib import contextmanager
 
 
 class Hot:
-    """`hot.off` counts the reasons to take the long way; the short cuts are open while it is 0."""
+    """`off` counts the reasons to walk through the layers; `readers`, those among them that want nothing else.
 
-    __slots__ = ("off",)
+    A key guard, a replaced kernel or allocator, a recording of what is called: these want every layer to be asked, and the same
+    bits and the same speed in the loop below.
+    """
+
+    __slots__ = ("off", "readers")
 
     def __init__(self) -> None:
-        self.off = 0
+        self.off = self.readers = 0
 
     @contextmanager
-    def paused(self) -> Iterator[None]:
+    def detour(self) -> Iterator[None]:
+        """Every call in this block walks through the layers."""
         self.off += 1
         try:
             yield
         finally:
             self.off -= 1
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Every call in this block takes the reference path, and no other."""
+        self.readers += 1
+        try:
+            with self.detour():
+                yield
+        finally:
+            self.readers -= 1
 
 
 hot = Hot()

@@ -4,7 +4,7 @@ The profiler sits at the top of the house, in `internals.profiler`; what it must
 the graph, a compiled function is called. So this floor keeps one slot per thread with the recorder, None at all other times, and
 `recorded(name, scope)`, a block that the recorder is told of. (Operators need no block: the dispatcher tells of them.)
 
-Nobody looks at the slot on the hot path: whoever fills it also pauses the short cuts, so `hot.off` is asked first:
+Nobody looks at the slot on the hot path: whoever fills it also closes the fast lane, so `hot.off` is asked first:
 
     if hot.off:
         with recorded("prim::FusionGroup", Scope.TORCHSCRIPT_FUNCTION):

@@ -41,7 +41,7 @@ from .storage import Storage
 from .tracer import tracer
 
 _T = TypeVar("_T", bound="TensorImpl")
-_new = object.__new__
+_new: Any = object.__new__
 _entry = tuple.__getitem__  # `Size` has one of its own, for slices
 _stats = caching_allocator.stats
 
@@ -336,25 +336,25 @@ def backed_ptr(t: TensorImpl) -> int:
 
 def empty(g: Geometry) -> Any:
     """A new tensor of geometry `g` on memory of its own, uninitialised. Raises RuntimeError when there is no such memory."""
-    if g.plain and not hot.off:
+    if g.plain and not hot.off:  # codegen writes the body of this into the fast lane
+        kind = _tensor_class
         free = g.free_list
         if free:
             block = free.pop()
             block.active = True
             block.uses += 1
-            stats = _stats
-            stats.bytes = n = stats.bytes + block.size
-            if n > stats.peak_bytes:
-                stats.peak_bytes = n
+            _stats.bytes = n = _stats.bytes + block.size
+            if n > _stats.peak_bytes:
+                _stats.peak_bytes = n
         else:
             block = caching_allocator.allocate(g.nbytes)  # type: ignore[assignment]
         storage = _new(Storage)
         storage._data, storage._nbytes, storage.allocator, storage._resizable = block, g.nbytes, caching_allocator, True
-        t: Any = _new(_tensor_class)
-        t._storage, t._geometry, t._offset = storage, g, 0
-        t._array = block.array if block.geometry is g else ready_array(block, g)
-        t._version_counter = t._autograd_meta = None
-        return t
+        out = _new(kind)
+        out._storage, out._geometry, out._offset = storage, g, 0
+        out._array = block.array if block.geometry is g else ready_array(block, g)
+        out._version_counter = out._autograd_meta = None
+        return out
     return newly_made(make(Storage.allocate(bytes_spanned(g), g.device), g))
 
 

@@ -19,7 +19,7 @@ The parts, in the order in which they are met:
     profiler.py      recordings by a schedule            overhead.py      what recording costs here
     formatting.py    times and bytes as text             __main__.py      a whole program
 
-While no profile is taken, nobody pays: a profile closes the short cuts of the generated code (`internals.core.hot`), and the way
+While no profile is taken, nobody pays: a profile closes the fast lane (`internals.core.hot`), and the way
 that is left leads past the recorder. A recorded call takes a few microseconds longer than an unrecorded one
 (`overhead()` measures how many), and in-place reuse of memory in compiled functions is off.
 

@@ -5,8 +5,8 @@ A `Span` is one call, or one range: its name, when it began and ended, and which
 one that is open; the dispatcher hands it each operator call (`call`), and everybody else a name (`enter`, `exit`).
 
 Being watched must change little. An operator call is made as it would be without a profiler: the kernel comes from the operator's
-table, not from the readable walk. And while a kernel of the CPU runs that calls no other operator, the short cuts below it (the
-allocator's above all) are open again.
+table, not from the readable walk. And while a kernel of the CPU runs that calls no other operator, the fast lane below it (the
+allocator's above all) is open again.
 
 How the real one differs: spans go to a buffer of each thread and are put together at the end; here one thread is recorded, the
 one that began, as backward runs on it too.
@@ -57,7 +57,7 @@ class Span:
 class Recorder:
     """Records what this thread does between `start` and `stop`, in `spans`, in order of their beginning.
 
-    shapes: keep the sizes of what goes in. memory: count bytes, which keeps the allocator's short cuts closed. stacks: keep where
+    shapes: keep the sizes of what goes in. memory: count bytes, which keeps the fast lane closed. stacks: keep where
     in the program each call was made. `memory_log` is None unless memory is counted.
     """
 

@@ -14,7 +14,6 @@ a time, through a function pointer; operands of another dtype are converted in a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ctypes import addressof, c_double, c_float
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -25,7 +24,6 @@ from internals.aten.tensor_iterator import number
 from internals.core import dtype as dt
 from internals.core.device import CPU
 from internals.core.dtype import BOOL, dtype
-from internals.core.geometry import Geometry
 from internals.core.tensor_impl import TensorImpl, backed_ptr
 from internals.cuda.templates import DeviceFunction
 from internals.machine_code.parallel import get_num_threads
@@ -39,8 +37,6 @@ WORDS = {
     dt.bool_: "u1",
 }  # fmt: skip
 """What kernels call the dtypes that they know. Bools are read and written as bytes of 0 and 1."""
-
-C_NUMBERS: dict[dtype, Any] = {dt.float32: c_float, dt.float64: c_double}
 
 WORTH_COMPILING = 1 << 15  # elements from which on a compiled loop pays where numpy needs copies or several passes
 WORTH_THREADS = 1 << 18  # and where it does not, so that only several threads gain anything
@@ -69,20 +65,16 @@ class Plan(NamedTuple):
 
 
 def run_loop(iterator: Any, decisions: Any, loop: Any, output: TensorImpl) -> bool:
-    """Fill `output` with what `loop` gives for the iterator's inputs. False if numpy is to do it.
-
-    decisions: None where all operands have one contiguous geometry.
-    """
+    """Fill `output` with what `loop` gives for the iterator's inputs. False if numpy is to do it."""
     base, inputs, g = loops.base(loop), iterator.inputs, output._geometry
     in_place = _in_place(output, inputs)
     if in_place is None:
         return False
     own = loop.keywords if loop.__class__ is partial else {}
     key = (base, in_place)
-    known = decisions.plans if decisions is not None else _plans_as_is(g.without_grad, iterator.common_dtype, _kinds(inputs))
-    plan = known.get(key, MISSING)
+    plan = decisions.plans.get(key, MISSING)
     if plan is MISSING:
-        plan = known[key] = _planned(iterator, decisions, base, output, in_place)
+        plan = decisions.plans[key] = _planned(iterator, decisions, base, output, in_place)
     if plan is None:
         return False
     gains = WORTH_COMPILING
@@ -96,38 +88,10 @@ def run_loop(iterator: Any, decisions: Any, loop: Any, output: TensorImpl) -> bo
     return True
 
 
-def run_scaled(loop: Any, a: TensorImpl, b: TensorImpl, alpha: float, output: TensorImpl) -> bool:
-    """Fill `output`, which may be `a`, with `loop(a, alpha * b)`, for np.add or np.subtract and one contiguous geometry."""
-    g = output._geometry.without_grad
-    if not use_compiled(g.numel, WORTH_COMPILING):
-        return False
-    plan = _plan_of_scaled(loop, g, output is a)
-    if plan is None:
-        return False
-    scale = C_NUMBERS[g.dtype](alpha)
-    addresses = (backed_ptr(b), addressof(scale))
-    if output is a:
-        plan.run(backed_ptr(output), *addresses)
-    else:
-        plan.run(backed_ptr(output), backed_ptr(a), *addresses)
-    return True
-
-
-@lru_cache(maxsize=1 << 12)
-def _plan_of_scaled(loop: Any, g: Geometry, in_place: bool) -> Plan | None:
-    function = loops.functor(loops.base(loops.SCALED[loop]), g.dtype.np)
-    if function is None:
-        return None
-    number = _number_type(g.dtype)
-    operands = tuple(Operand(WORDS[g.dtype], number, (step,)) for step in (1, 1, 1, 0))
-    return planned(function.bind(T=number), (g.numel,), operands, frozenset({0}) if in_place else NONE)
-
-
 def _run(plan: Plan, iterator: Any, decisions: Any, own: dict[str, Any], output: TensorImpl, in_place: Any) -> None:
     common = iterator.common_dtype
-    targets = [common] * len(iterator.inputs) if decisions is None else decisions.targets
     addresses, held = [backed_ptr(output)], []
-    for i, (x, target) in enumerate(zip(iterator.inputs, targets)):
+    for i, (x, target) in enumerate(zip(iterator.inputs, decisions.targets)):
         if isinstance(x, TensorImpl):
             if i not in in_place:
                 addresses.append(backed_ptr(x))
@@ -145,7 +109,7 @@ def _planned(iterator: Any, decisions: Any, base: Any, output: TensorImpl, in_pl
     common, result = iterator.common_dtype, iterator.result_dtype
     function = loops.functor(base, common.np)
     inputs = iterator.inputs
-    targets = [common] * len(inputs) if decisions is None else decisions.targets
+    targets = decisions.targets
     dtypes = [x.dtype if isinstance(x, TensorImpl) else t for x, t in zip(inputs, targets)]
     if function is None or any(d not in WORDS for d in (common, result, output.dtype, *targets, *dtypes)):
         return None
@@ -156,13 +120,7 @@ def _planned(iterator: Any, decisions: Any, base: Any, output: TensorImpl, in_pl
     if own < 0 or code.co_argcount > len(walks.OPERANDS):
         return None
     shape = tuple(output.shape)
-    sizes: tuple[int, ...]
-    strides: list[Strides]
-    if decisions is None:
-        sizes, strides = (output.numel(),), [(1,) if isinstance(x, TensorImpl) else (0,) for x in (output, *inputs)]
-    else:
-        rows = [_strides(x, shape) for x in (output, *inputs)]
-        sizes, strides = coalesce(shape, rows, decisions.permutation)
+    sizes, strides = coalesce(shape, [_strides(x, shape) for x in (output, *inputs)], decisions.permutation)
     none = (0,) * len(sizes)
     operands = [Operand(WORDS[output.dtype], _number_type(result), strides[0])]
     operands += [Operand(WORDS[d], _number_type(t), s) for d, t, s in zip(dtypes, targets, strides[1:])]
@@ -270,13 +228,3 @@ def _strides(x: Any, shape: tuple[int, ...]) -> Strides:
 
 def _number_type(d: dtype) -> type:
     return np.uint8 if d.category == BOOL else d.np.type
-
-
-@lru_cache(maxsize=1 << 12)
-def _plans_as_is(g: Geometry, common: dtype, kinds: tuple[bool, ...]) -> dict[Any, Plan | None]:
-    """The plans, by loop, for an output of geometry `g` and inputs that differ from it in the dtype only, or are numbers."""
-    return {}
-
-
-def _kinds(inputs: Sequence[Any]) -> tuple[bool, ...]:
-    return tuple([isinstance(x, TensorImpl) for x in inputs])

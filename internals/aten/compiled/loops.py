@@ -49,9 +49,6 @@ SLOW_IN_NUMPY = (
 )  # fmt: skip
 """What takes it several passes, or branches."""
 
-SCALED = {np.add: loops.add_scaled, np.subtract: loops.subtract_scaled}
-"""What `loop(a, alpha * b)` is as one loop."""
-
 NOT_INTEGERS = frozenset({np.divide, np.sqrt, np.reciprocal, np.isnan})
 INTEGERS_TOO = frozenset(
     {

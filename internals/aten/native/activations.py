@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from internals._generated import ops
+from internals._generated.fast_lane import unary
 from internals.aten.dtype_checks import not_implemented
-from internals.aten.short_way import unary
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
@@ -151,7 +151,7 @@ def _clamp(self: TensorImpl, low: Any, high: Any, out: Any) -> Any:
     if self.dtype.is_complex:
         raise NotImplementedError("clamp is not supported for complex types")
     low, high = checked(low, self.dtype), checked(high, self.dtype)
-    return TensorIterator([self], out).run(partial(between_numbers, low=low, high=high))
+    return unary(partial(between_numbers, low=low, high=high), self, out, "common")
 
 
 def floating(self: TensorImpl, kernel: str, loop: Callable[..., None], out: Any, complex_too: bool = False) -> Any:
@@ -159,7 +159,7 @@ def floating(self: TensorImpl, kernel: str, loop: Callable[..., None], out: Any,
     if not (self.dtype.is_floating_point or (complex_too and self.dtype.is_complex)):
         raise not_implemented(kernel, self.dtype)
     _check_out(self, out)
-    return TensorIterator([self], out).run(loop)
+    return unary(loop, self, out, "common")
 
 
 def _check_out(self: TensorImpl, out: Any) -> None:

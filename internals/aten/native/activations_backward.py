@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from internals._generated.fast_lane import binary
 from internals.aten.broadcasting import broadcast_shapes
 from internals.aten.dtype_checks import not_implemented
-from internals.aten.short_way import binary
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core.dtype import COMPLEX, FLOATING, SCALAR_TYPE_NAME
 from internals.core.promotion import promote_types

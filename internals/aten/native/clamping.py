@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from internals._generated.fast_lane import unary
 from internals.aten.dtype_checks import TYPE_META_NAME, not_implemented
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core.dtype import BOOL, COMPLEX, SCALAR_TYPE_NAME
@@ -38,15 +39,15 @@ def clamp(self: Any, min: Any = None, max: Any = None, out: Any = None) -> Any:
     if out is not None and out is not self and numbers and out.dtype is not promoted:
         raise RuntimeError(f"Found dtype {SCALAR_TYPE_NAME[out.dtype]} but expected {SCALAR_TYPE_NAME[promoted]}")
     promote = "common" if promoted is self.dtype else promoted
-    it = TensorIterator((self, *[b for b in bounds if hasattr(b, "_geometry")]), out, promote)
     if promoted.category == COMPLEX or (promoted.category == BOOL and (numbers or len(bounds) == 2)):
         raise not_implemented(_kernel_name(min, max, bool(numbers)), promoted)
     if not numbers:
-        return it.run(between if len(bounds) == 2 else np.maximum if max is None else np.minimum)
+        loop = between if len(bounds) == 2 else np.maximum if max is None else np.minimum
+        return TensorIterator((self, *bounds), out, promote).run(loop)
     low, high = (None if b is None else checked(b, promoted) for b in (min, max))
     if low is None or high is None:
-        return it.run(partial(at_most, high=high) if low is None else partial(at_least, low=low))
-    return it.run(partial(between_numbers, low=low, high=high))
+        return unary(partial(at_most, high=high) if low is None else partial(at_least, low=low), self, out, promote)
+    return unary(partial(between_numbers, low=low, high=high), self, out, promote)
 
 
 clamp_Tensor = clamp

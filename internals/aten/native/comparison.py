@@ -12,19 +12,21 @@ from typing import Any
 
 import numpy as np
 
+from internals._generated.fast_lane import comparison
 from internals.aten.dtype_checks import not_implemented
+from internals.aten.one_geometry import NUMBERS
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core.dtype import COMPLEX, bool_
 
 
 def eq(self: Any, other: Any, out: Any = None) -> Any:
     """Whether equal; NaN equals nothing."""
-    return TensorIterator((self, other), out, result=bool_).run(np.equal)
+    return comparison(np.equal, self, other, out)
 
 
 def ne(self: Any, other: Any, out: Any = None) -> Any:
     """Whether different; NaN differs from everything."""
-    return TensorIterator((self, other), out, result=bool_).run(np.not_equal)
+    return comparison(np.not_equal, self, other, out)
 
 
 def lt(self: Any, other: Any, out: Any = None) -> Any:
@@ -63,7 +65,10 @@ def logical_xor(self: Any, other: Any, out: Any = None) -> Any:
 
 
 def _ordered(kernel: str, loop: Any, self: Any, other: Any, out: Any) -> Any:
-    it = TensorIterator((self, other), out, result=bool_)
-    if it.common_dtype.category == COMPLEX:
-        raise not_implemented(kernel, it.common_dtype)
-    return it.run(loop)
+    if _is_complex(self) or _is_complex(other):
+        raise not_implemented(kernel, TensorIterator((self, other), out, result=bool_).common_dtype)
+    return comparison(loop, self, other, out)
+
+
+def _is_complex(x: Any) -> bool:
+    return isinstance(x, complex) if x.__class__ in NUMBERS else x._geometry.dtype.category == COMPLEX

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from internals._generated import ops
+from internals._generated.fast_lane import unary
 from internals.aten.dtype_checks import not_implemented
-from internals.aten.short_way import unary
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from internals._generated.fast_lane import binary, scaled, unary
 from internals.aten.dtype_checks import not_implemented
-from internals.aten.short_way import binary, scaled, takes_scaled
 from internals.aten.tensor_iterator import TensorIterator, number
 from internals.core import dtype as dt
 from internals.core.dtype import BOOL, COMPLEX, FLOATING, INTEGRAL, dtype
@@ -30,10 +30,7 @@ def add(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
     """self + alpha * other. For bool, `or`. Raises RuntimeError for an alpha that the dtype cannot hold."""
     if alpha.__class__ is int and alpha == 1:
         return binary(np.add, self, other, out)
-    if takes_scaled(self, other, alpha, out):
-        return scaled(np.add, self, other, alpha, out)
-    it = TensorIterator((self, other), out, "common", None, True)
-    return it.run(partial(loops.add_scaled, alpha=factor(alpha, it.common_dtype)))
+    return _scaled(loops.add_scaled, np.add, self, other, alpha, out)
 
 
 def sub(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
@@ -41,10 +38,7 @@ def sub(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
     _check_no_bool(self, other)
     if alpha.__class__ is int and alpha == 1:
         return binary(np.subtract, self, other, out)
-    if takes_scaled(self, other, alpha, out):
-        return scaled(np.subtract, self, other, alpha, out)
-    it = TensorIterator((self, other), out, "common", None, True)
-    return it.run(partial(loops.subtract_scaled, alpha=factor(alpha, it.common_dtype)))
+    return _scaled(loops.subtract_scaled, np.subtract, self, other, alpha, out)
 
 
 def mul(self: Any, other: Any, out: Any = None) -> Any:
@@ -177,22 +171,32 @@ def factor(alpha: Any, common: dtype, name: str = "alpha") -> Any:
     return checked(alpha, common)
 
 
+def _scaled(loop: Any, ufunc: Any, self: Any, other: Any, alpha: Any, out: Any) -> Any:
+    done = scaled(ufunc, self, other, alpha, out)  # as the update of an optimizer
+    if done is not None:
+        return done
+    it = TensorIterator((self, other), out, "common", None, True)
+    return it.run(partial(loop, alpha=factor(alpha, it.common_dtype)))
+
+
 def _pow_number(self: Any, exponent: Any, out: Any) -> Any:
     """Powers everybody uses have loops of their own, faster and more exact than the general one."""
     if self.dtype.category <= INTEGRAL and not isinstance(exponent, (float, complex)) and exponent < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
     common = result_type((self, exponent))
-    it = TensorIterator((self,), out, "common" if common is self.dtype else common)
+    loop: Any
     if exponent == 0:
-        return it.run(loops.ones)
-    if exponent == 1:
-        return it.run(loops.copy)
-    if common.category <= INTEGRAL:
-        return it.run(partial(loops.integer_power, exponent=checked(exponent, common)))
-    if exponent in _POWERS:
+        loop = loops.ones
+    elif exponent == 1:
+        loop = loops.copy
+    elif common.category <= INTEGRAL:
+        loop = partial(loops.integer_power, exponent=checked(exponent, common))
+    elif exponent in _POWERS:
         loop = loops.complex_reciprocal if exponent == -1 and common.is_complex else _POWERS[exponent]
-        return it.run(loop if common is not dt.float16 else loops.in_single(loop))
-    return it.run(partial(loops.power, exponent=number(exponent, common)))
+        loop = loop if common is not dt.float16 else loops.in_single(loop)
+    else:
+        loop = partial(loops.power, exponent=number(exponent, common))
+    return unary(loop, self, out, "common" if common is self.dtype else common)
 
 
 _POWERS: dict[Any, Any] = {
@@ -208,7 +212,7 @@ _POWERS: dict[Any, Any] = {
 def _extremum(name: str, loop: Any, self: Any, other: Any, out: Any) -> Any:
     if COMPLEX in (self.dtype.category, other.dtype.category):
         raise RuntimeError(f"{name} not implemented for complex tensors.")
-    return TensorIterator((self, other), out).run(loop)
+    return binary(loop, self, other, out)
 
 
 def _check_real(common: dtype, kernel: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from internals._generated import ops
+from internals._generated.fast_lane import binary
 from internals.aten.broadcasting import broadcast_shapes
 from internals.aten.dtype_checks import TYPE_META_NAME, not_implemented
 from internals.aten.tensor_iterator import TensorIterator
@@ -27,11 +28,10 @@ from . import loops
 def lerp_Scalar(self: Any, end: Any, weight: Any, out: Any = None) -> Any:
     """self + weight * (end - self), with a number for `weight`. Raises RuntimeError when the dtypes differ."""
     _check_same_dtype(self, end, "end")
-    it = TensorIterator((self, end), out)
     if self.dtype.category < FLOATING:
         raise not_implemented("lerp_kernel_scalar", self.dtype)
     w = checked(weight, dt.float32 if self.dtype is dt.float16 else self.dtype)
-    return it.run(partial(lerp, weight=w))
+    return binary(partial(lerp, weight=w), self, end, out)
 
 
 def lerp_Tensor(self: Any, end: Any, weight: Any, out: Any = None) -> Any:

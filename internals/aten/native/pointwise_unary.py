@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from internals._generated import ops
+from internals._generated.fast_lane import unary
 from internals.aten.dtype_checks import not_implemented
 from internals.aten.layout import strides_like
-from internals.aten.short_way import unary
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core import dtype as dt
 from internals.core.dtype import BOOL, COMPLEX, FLOATING
@@ -34,10 +34,9 @@ def abs(self: Any, out: Any = None) -> Any:
         raise RuntimeError("In-place abs is not supported for complex tensors.")
     if d.category == COMPLEX and (out is None or out.dtype.category != COMPLEX):
         return TensorIterator((self,), out, result=d.to_real()).run(np.absolute)
-    it = TensorIterator((self,), out, "same")
     if d.category == BOOL:
         raise not_implemented("abs_cpu", d)
-    return it.run(np.absolute)
+    return unary(np.absolute, self, out, "same")
 
 
 def neg(self: Any, out: Any = None) -> Any:

@@ -217,7 +217,7 @@ def kernels_of(what: Any, *args: Any) -> list[FusedKernel]:
     from internals.jit.runtime.graph_executor import GraphExecutor
 
     call = GraphExecutor(what) if isinstance(what, Graph) else what
-    with _collecting() as found, fuser(enabled=True, synchronous=True, threshold=0), hot.paused():
+    with _collecting() as found, fuser(enabled=True, synchronous=True, threshold=0), hot.detour():
         call(*args)
     return found
 

@@ -233,7 +233,7 @@ class TracingState(Sizes, PythonFunctions, ScriptCalls):
         key = -1 - id(self)
         _global_hooks.around_calls[key] = True  # modules come through us
         try:
-            with hot.paused(), self.resumed():
+            with hot.detour(), self.resumed():
                 yield
         finally:
             del _global_hooks.around_calls[key]
