@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 import internals
 from internals.aten.compiled import elementwise, loops, walks
-from internals.cuda.kernels import functors as f
-from internals.cuda.native.loops import ANY
+from internals.aten.scalar_functions import entries, get, of_loop
 from internals.machine_code import compiled_kernels
 from internals.machine_code.language import Inline
 from tests.answers import answer
@@ -237,7 +236,7 @@ def test_walks() -> None:
 @pytest.mark.parametrize("in_place", [frozenset(), frozenset({0})])
 def test_a_walk_is_python_too(in_place: frozenset[int]) -> None:
     """What the compiler gets, run by Python."""
-    add = Inline(f.add.function)
+    add = Inline(get("add").formula.function)
     types = {"A": np.float32, "B": np.float32, "R": np.float32}
     x, y = (np.random.default_rng(k).standard_normal((20, 10)).astype(np.float32) for k in range(2))
     transposed = np.ascontiguousarray(y.T).reshape(-1)
@@ -250,9 +249,16 @@ def test_a_walk_is_python_too(in_place: frozenset[int]) -> None:
     assert np.array_equal(out.reshape(20, 10), x + y)
 
 
-def test_every_loop_in_the_table_is_known_by_its_base() -> None:
-    for loop in (*loops.QUICK_IN_NUMPY, *loops.SLOW_IN_NUMPY):
-        assert loops.functor(loops.base(loop), np.dtype(np.float32)) is ANY[loop]
+def test_every_function_is_known_by_its_loop_and_is_a_template_of_its_dtype() -> None:
+    compiled = 0
+    for entry in entries():
+        function = loops.on_cpu(entry)
+        assert function is None or function.open_parameters() <= {"T"}
+        if function is not None and entry.compiled and entry.name not in ("int_power",):
+            assert of_loop(entry.loop) is entry
+            assert loops.functor(entry, np.dtype(np.float32)) is (function if "f" in entry.dtypes else None)
+            compiled += 1
+    assert compiled > 100
 
 
 def test_against_torch() -> None:

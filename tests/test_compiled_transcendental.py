@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import internals as torch
-from internals.aten.compiled import elementwise, transcendental
+from internals.aten.compiled import elementwise
 from internals.machine_code import compiled_kernels
 from tests.answers import answer
 
@@ -122,9 +122,3 @@ def test_in_place_and_of_integers(plans):
     np.testing.assert_allclose(x.numpy(), 1 / (1 + np.exp(-a)), rtol=1e-6)
     np.testing.assert_allclose(roots.numpy(), np.exp(np.arange(80, dtype=np.float32)), rtol=1e-6)
     assert len(plans) >= 2
-
-
-def test_every_function_is_a_template_of_its_dtype():
-    for table in (transcendental.QUICK_IN_NUMPY, transcendental.SLOW_IN_NUMPY):
-        for function in table.values():
-            assert function.open_parameters() <= {"T"}

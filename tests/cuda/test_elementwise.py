@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import internals as torch
-from internals.aten.native import pointwise_ternary as choice
+from internals.aten.scalar_functions import entries, get
 from internals.aten.tensor_iterator import TensorIterator
 from internals.cuda import fallback
-from internals.cuda.native import loops
+from internals.cuda.kernels import functors
 from tests.cuda.elementwise_calls import BINARY, FLOATS, INTEGERS, TERNARY, UNARY, Call
 from tests.support import examples
 
@@ -56,7 +56,7 @@ def compare(call: Call, *tensors: Any) -> None:
     same(call(*(t.cuda() for t in tensors)), call(*tensors))
 
 
-def entries(table: Any) -> list[Any]:
+def cases(table: Any) -> list[Any]:
     return [
         pytest.param(call, getattr(torch, dtype), id=f"{name}-{dtype}")
         for name, (dtypes, call) in table.items()
@@ -65,21 +65,21 @@ def entries(table: Any) -> list[Any]:
 
 
 @pytest.mark.sampled(1 / 3)
-@pytest.mark.parametrize("call, dtype", entries(UNARY))
+@pytest.mark.parametrize("call, dtype", cases(UNARY))
 def test_one_operand(call: Call, dtype: Any) -> None:
     compare(call, numbers(dtype, (5, 3)))
     compare(call, numbers(dtype, (4, 3)).t())
 
 
 @pytest.mark.sampled(1 / 3)
-@pytest.mark.parametrize("call, dtype", entries(BINARY))
+@pytest.mark.parametrize("call, dtype", cases(BINARY))
 def test_two_operands(call: Call, dtype: Any) -> None:
     compare(call, numbers(dtype, (5, 3)), numbers(dtype, (5, 3), 1, zeros=False))
     compare(call, numbers(dtype, (3, 5)).t(), numbers(dtype, (5, 3), 1, zeros=False))
 
 
 @pytest.mark.sampled(1 / 3)
-@pytest.mark.parametrize("call, dtype", entries(TERNARY))
+@pytest.mark.parametrize("call, dtype", cases(TERNARY))
 def test_three_operands(call: Call, dtype: Any) -> None:
     compare(call, *(numbers(dtype, (5, 3), seed, zeros=False) for seed in range(3)))
     compare(call, *(numbers(dtype, shape, 7, zeros=False) for shape in ((3, 5), (1, 5), (3, 1))))
@@ -223,46 +223,46 @@ AWKWARD = (NAN, INF, -INF, 0.0, -0.0, 0.25, 0.5, -0.5, 0.75, 1.0, -1.0, 2.0, -2.
            6.0, -6.0, 20.0, 100.0, -100.0, 1e-30)  # fmt: skip
 OWN = (0.5, 2.0, 0.75)  # for the numbers that belong to a loop
 TO_INTEGERS = (-7, -3, -2, -1, 0, 1, 2, 3, 7)
-DIVIDE = ("int_floor_divide", "int_trunc_divide", "int_remainder", "int_fmod")
 
 
-def by_name(table: Any) -> Any:
-    entries = [pytest.param(*entry, id=entry[1].name) for entry in table.items()]
-    return pytest.mark.parametrize("loop, function", entries)
+LINES = [entry for entry in entries() if entry.name != "exp2" and not entry.name.startswith("int_")]
+OF_FLOATS = [entry.name for entry in LINES if "f" in entry.dtypes and entry.name != "masked"]  # its mask is of bools
+OF_INTEGERS = [entry.name for entry in LINES if entry.on_integers is not None or entry.dtypes == "ib"]
+DIVIDE = ("floor_divide", "trunc_divide", "remainder", "fmod")
 
 
-ALIKE = {k: function for k, function in loops.ANY.items() if k is not choice.mask_over}  # its mask is of bools
-
-
-@by_name(ALIKE)
-def test_every_function_of_the_device_is_the_loop_of_the_cpu(loop: Any, function: Any) -> None:
+@pytest.mark.parametrize("name", OF_FLOATS)
+def test_every_function_of_the_device_is_the_loop_of_the_cpu(name: str) -> None:
     """For all mixtures of special values and bounds."""
     values = np.array(AWKWARD)
-    if function.name in ("binary_cross_entropy", "binary_cross_entropy_backward"):
+    if name in ("binary_cross_entropy", "binary_cross_entropy_backward"):
         values = values[(values >= 0) & (values <= 1)]
-    elif function.name == "pow":
+    elif name == "pow":
         values = values[values != 0.5]  # numpy takes it for a square root, if all exponents are the same
-    same_function(loop, values)
+    same_function(name, values)
 
 
-@by_name({**loops.INTEGERS, **loops.BOOLS})
-def test_and_that_of_integers(loop: Any, function: Any) -> None:
-    values = np.array([0, 1], bool) if function.name == "logical_not" else np.array(TO_INTEGERS)
-    same_function(loop, values, values[values != 0] if function.name in DIVIDE else values)
+@pytest.mark.parametrize("name", [*OF_INTEGERS, "int_power", "bitwise_not of bools"])
+def test_and_that_of_integers(name: str) -> None:
+    name, _, of_bools = name.partition(" of ")
+    values = np.array([0, 1], bool) if of_bools else np.array(TO_INTEGERS)
+    same_function(name, values, values[values != 0] if name in DIVIDE else values)
 
 
-def same_function(loop: Any, *values: Any) -> None:
+def same_function(name: str, *values: Any) -> None:
     """For all mixtures of values, the last of which are those of all further operands."""
-    base = loops.base(loop)
-    count, names = loops.operands_of(base), loops.numbers_of(base)
-    run = partial(loop, **dict(zip(names, OWN))) if names else loop
+    entry = get(name)
+    function = functors.on_gpu(entry)
+    assert function is not None
+    count = function.function.__code__.co_argcount - len(entry.numbers)
+    run = partial(entry.loop, **dict(zip(entry.numbers, OWN))) if entry.numbers else entry.loop
     each = [values[min(i, len(values) - 1)][: 600 // count**3] for i in range(count)]
     operands = [torch.from_numpy(grid.copy()) for grid in np.meshgrid(*each, indexing="ij")]
     with np.errstate(all="ignore"):
         expected = TensorIterator(operands).run(run)
     found = TensorIterator([t.cuda() for t in operands]).run(run)
     same(found, expected)
-    if expected.is_floating_point() and base not in (np.fmax, np.fmin):  # they may give either 0
+    if expected.is_floating_point() and name not in ("fmax", "fmin"):  # they may give either 0
         a, b = found.cpu().numpy(), expected.numpy()
         np.testing.assert_array_equal(np.signbit(a)[a == 0], np.signbit(b)[a == 0])
 

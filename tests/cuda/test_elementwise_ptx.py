@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import re
 import types
@@ -10,9 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from internals.aten.native import activations, activations_backward, losses
+from internals.aten.scalar_functions import entries, get
 from internals.core import dtype as dt
-from internals.cuda.kernels import functors as f
-from internals.cuda.native import elementwise, loops
+from internals.cuda.kernels import functors
+from internals.cuda.native import elementwise
 from internals.cuda.ptx import Ptx, PtxError, PtxUnavailable, compile_all
 from tests.support import full
 
@@ -21,10 +24,10 @@ from tests.support import full
 def texts() -> dict[str, Ptx]:
     """A few kernels in single precision, by name."""
     examples = {
-        "add": elementwise._example(loops.base(loops.np.add), dt.float32, 0),
-        "strided add": elementwise._example(loops.base(loops.np.add), dt.float32, 2),
-        "gelu": elementwise._example(loops.base(loops.act.gelu_erf_loop), dt.float32, 0),
-        "half": elementwise._example(loops.base(loops.act.gelu_erf_loop), dt.float16, 0),
+        "add": elementwise._example(get("add"), dt.float32, 0),
+        "strided add": elementwise._example(get("add"), dt.float32, 2),
+        "gelu": elementwise._example(get("gelu"), dt.float32, 0),
+        "half": elementwise._example(get("gelu"), dt.float16, 0),
     }
     return dict(zip(examples, compiled(list(examples.values()))))
 
@@ -64,17 +67,18 @@ def test_single_precision_stays_single(texts: dict[str, Ptx]) -> None:
         assert ".f64" not in texts[name].body, name
 
 
-@pytest.mark.skipif(not full(), reason="compiling every loop in every dtype takes minutes: make test-full")
-def test_every_loop_compiles_in_every_dtype() -> None:
+@pytest.mark.skipif(not full(), reason="compiling every function in every dtype takes minutes: make test-full")
+def test_every_function_compiles_in_every_dtype() -> None:
     assert len(compiled(elementwise.instances(everything=True))) > 500
 
 
-def test_every_loop_of_the_operators_has_a_function_of_the_device() -> None:
-    """The modules whose loops are called `..._loop` have none that `loops.py` leaves out."""
-    for module in (loops.act, loops.act_backward, loops.act_composed, loops.losses, loops.losses_backward):
+def test_every_line_of_the_table_has_a_function_of_the_device() -> None:
+    """But for 2 ** x: there is no `math.exp2` in numba.cuda."""
+    assert [entry.name for entry in entries() if functors.on_gpu(entry) is None] == ["exp2"]
+    for module in (activations, activations_backward, losses):
         for name, value in vars(module).items():
-            if name.endswith("_loop"):
-                assert loops.functor(loops.base(value), dt.float32) is not None, name
+            if name.endswith("_loop"):  # written by hand
+                assert functors.functor(value, dt.float32) is not None, name
 
 
 INTEGER_FUNCTIONS = (
@@ -93,7 +97,7 @@ def test_numba_means_by_integer_arithmetic_what_numpy_does(dtype: str) -> None:
     low, high = np.iinfo(T).min, np.iinfo(T).max
     values = sorted({v for v in (0, 1, 2, 3, 7, -1, -2, -7, low, high, high - 1) if v >= low})
     for name in INTEGER_FUNCTIONS:
-        source: Any = getattr(f, name).function
+        source: Any = get(name).formula.function
         scope = {"T": T, "__builtins__": __builtins__}
         interpreted = types.FunctionType(source.__code__, scope)
         fast = numba.njit(error_model="numpy")(types.FunctionType(source.__code__, scope))
@@ -108,14 +112,15 @@ def test_numba_means_by_integer_arithmetic_what_numpy_does(dtype: str) -> None:
 
 
 def test_functions_of_the_device_are_named_after_their_lines() -> None:
-    assert f.add.name == "add" and f.rint.name == "rint"
-    assert repr(loops.functor(loops.np.exp, dt.float32)) == "<devicefunction exp>"
+    assert functors.add.name == "add" and functors.round.name == "round"
+    assert repr(functors.functor(np.exp, dt.float32)) == "<devicefunction exp>"
 
 
-def test_functions_of_the_device_take_what_their_loops_take() -> None:
-    """A functor has the loop's operands, and then its numbers, under the same names."""
-    for table in (loops.ANY, loops.INTEGERS):
-        for loop, functor in table.items():
-            code = functor.function.__code__
-            own = code.co_varnames[loops.operands_of(loops.base(loop)) : code.co_argcount]
-            assert set(own) == set(loops.numbers_of(loops.base(loop))), loop
+def test_a_function_takes_what_its_loop_takes() -> None:
+    """A loop written by hand has the operands of the formula, and then its numbers, under the same names."""
+    for entry in entries():
+        if entry.formula is not None and not isinstance(entry.loop, np.ufunc):
+            names = [p.name for p in inspect.signature(entry.loop).parameters.values() if p.kind is not p.VAR_POSITIONAL]
+            before = names.index("out")
+            assert before == len(entry.operands), entry
+            assert tuple(names[before + 1 :]) == entry.numbers, entry

@@ -19,7 +19,6 @@ from internals.aten.broadcasting import Strides, broadcast_strides, coalesce, me
 from internals.core.dtype import BOOL, FLOATING, dtype
 from internals.core.geometry import Geometry
 from internals.core.tensor_impl import TensorImpl, backed_ptr
-from internals.cuda.kernels import functors as f
 from internals.machine_code.language import inline, template
 from internals.machine_code.parallel import get_num_threads
 from internals.machine_code.settings import settings, use_compiled
@@ -27,6 +26,11 @@ from internals.machine_code.settings import settings, use_compiled
 from .elementwise import WORDS, WORTH_COMPILING, WORTH_THREADS, Operand, Plan, are_apart, planned, spans_overlap
 
 T = template("T")
+
+
+@inline
+def as_it_is(a):
+    return a
 
 
 @inline
@@ -86,7 +90,7 @@ def _conversion(to: dtype, of: dtype) -> tuple[Any, _Side, _Side] | None:
     """The function of one element, and what both sides are called and taken for. None for what numpy converts."""
     if to is of:
         bits = BITS.get(to.itemsize)
-        return None if bits is None else (f.copy, bits, bits)
+        return None if bits is None else (as_it_is, bits, bits)
     if to not in WORDS or of not in WORDS:
         return None
     if of.category == FLOATING != to.category and to.category != BOOL and to.itemsize < 4:
@@ -94,7 +98,7 @@ def _conversion(to: dtype, of: dtype) -> tuple[Any, _Side, _Side] | None:
     read = WORDS[of], np.uint8 if of.category == BOOL else of.np.type
     if to.category == BOOL:
         return truth.bind(T=read[1]), ("u1", np.uint8), read
-    return f.copy, (WORDS[to], to.np.type), read
+    return as_it_is, (WORDS[to], to.np.type), read
 
 
 _Side = tuple[str, type]

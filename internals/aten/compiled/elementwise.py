@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from internals.aten.broadcasting import Strides, broadcast_strides, coalesce
+from internals.aten.scalar_functions import ScalarFunction, of_loop
 from internals.aten.tensor_iterator import number
 from internals.core import dtype as dt
 from internals.core.device import CPU
@@ -66,19 +67,19 @@ class Plan(NamedTuple):
 
 def run_loop(iterator: Any, decisions: Any, loop: Any, output: TensorImpl) -> bool:
     """Fill `output` with what `loop` gives for the iterator's inputs. False if numpy is to do it."""
-    base, inputs, g = loops.base(loop), iterator.inputs, output._geometry
+    entry, inputs, g = of_loop(loop), iterator.inputs, output._geometry
     in_place = _in_place(output, inputs)
-    if in_place is None:
+    if entry is None or in_place is None:
         return False
     own = loop.keywords if loop.__class__ is partial else {}
-    key = (base, in_place)
+    key = (entry, in_place)
     plan = decisions.plans.get(key, MISSING)
     if plan is MISSING:
-        plan = decisions.plans[key] = _planned(iterator, decisions, base, output, in_place)
+        plan = decisions.plans[key] = _planned(iterator, decisions, entry, output, in_place)
     if plan is None:
         return False
     gains = WORTH_COMPILING
-    if plan.is_flat and loops.is_quick_in_numpy(base):
+    if plan.is_flat and entry.quick:
         if get_num_threads() == 1 and not use_compiled(0, WORTH_THREADS):
             return False
         gains = WORTH_THREADS
@@ -104,10 +105,12 @@ def _run(plan: Plan, iterator: Any, decisions: Any, own: dict[str, Any], output:
     plan.run(*addresses)
 
 
-def _planned(iterator: Any, decisions: Any, base: Any, output: TensorImpl, in_place: frozenset[int]) -> Plan | None:
+def _planned(
+    iterator: Any, decisions: Any, entry: ScalarFunction, output: TensorImpl, in_place: frozenset[int]
+) -> Plan | None:
     """The plan for operands of these geometries, None if there is no kernel for them."""
     common, result = iterator.common_dtype, iterator.result_dtype
-    function = loops.functor(base, common.np)
+    function = loops.functor(entry, common.np)
     inputs = iterator.inputs
     targets = decisions.targets
     dtypes = [x.dtype if isinstance(x, TensorImpl) else t for x, t in zip(inputs, targets)]

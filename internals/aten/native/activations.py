@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache, partial
-from math import pi, sqrt
 from typing import Any
 
 import numpy as np
@@ -18,14 +17,12 @@ import numpy as np
 from internals._generated import ops
 from internals._generated.fast_lane import unary
 from internals.aten.dtype_checks import not_implemented
+from internals.aten.scalar_functions import table as scalar
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.scalar import checked, real
 from internals.core.tensor_impl import TensorImpl, empty_contiguous
-
-from .clamping import between_numbers
-from .loops import erf, in_single, sigmoid
 
 
 def relu(self: TensorImpl, out: Any = None) -> Any:
@@ -59,33 +56,33 @@ def relu6_(self: Any) -> Any:
 
 def gelu(self: TensorImpl, approximate: str = "none", out: Any = None) -> Any:
     """self * P(X <= self) for a standard normal X; `approximate="tanh"` is the approximation GPT-2 was trained with."""
-    loops = {"none": gelu_erf_loop, "tanh": gelu_tanh_loop}
-    if approximate not in loops:
+    formulas = {"none": scalar.gelu, "tanh": scalar.gelu_tanh}
+    if approximate not in formulas:
         raise RuntimeError("approximate argument must be either none or tanh.")
-    return floating(self, "GeluKernelImpl", loops[approximate], out)
+    return floating(self, "GeluKernelImpl", formulas[approximate].loop, out)
 
 
 def silu(self: TensorImpl, out: Any = None) -> Any:
     """self * sigmoid(self)."""
 
-    return floating(self, "silu_cpu", silu_loop, out, complex_too=True)
+    return floating(self, "silu_cpu", scalar.silu.loop, out, complex_too=True)
 
 
 def leaky_relu(self: TensorImpl, negative_slope: Any = 0.01, out: Any = None) -> Any:
     """`self` where it is positive, else negative_slope * self."""
-    return floating(self, "leaky_relu_cpu", partial(leaky_loop, slope=real(negative_slope, self.dtype)), out)
+    return floating(self, "leaky_relu_cpu", partial(scalar.leaky_relu.loop, slope=real(negative_slope, self.dtype)), out)
 
 
 def elu(self: TensorImpl, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1, out: Any = None) -> Any:
     """scale * self where it is positive, else scale * alpha * (exp(input_scale * self) - 1)."""
     alpha, scale, input_scale = (real(n, self.dtype) for n in (alpha, scale, input_scale))
-    return floating(self, "elu_cpu", partial(elu_loop, bottom=alpha * scale, top=scale, rate=input_scale), out)
+    return floating(self, "elu_cpu", partial(scalar.elu.loop, bottom=alpha * scale, top=scale, rate=input_scale), out)
 
 
 def softplus(self: TensorImpl, beta: Any = 1, threshold: Any = 20, out: Any = None) -> Any:
     """log(1 + exp(beta * self)) / beta, a smooth relu; beyond `threshold`, where the two meet, `self` itself."""
     beta, threshold = real(beta, self.dtype), real(threshold, self.dtype)
-    return floating(self, "softplus_cpu", partial(softplus_loop, beta=beta, threshold=threshold), out)
+    return floating(self, "softplus_cpu", partial(scalar.softplus.loop, beta=beta, threshold=threshold), out)
 
 
 def log_sigmoid_forward(self: TensorImpl) -> tuple[Any, Any]:
@@ -93,50 +90,15 @@ def log_sigmoid_forward(self: TensorImpl) -> tuple[Any, Any]:
     if not self.dtype.is_floating_point:
         raise not_implemented("log_sigmoid_cpu", self.dtype)
     output, buffer = (empty_contiguous(self.shape, self.dtype, self.device) for _ in range(2))
-    TensorIterator([self], buffer).run(decay_loop)
-    return TensorIterator([self], output).run(log_sigmoid_loop), buffer
+    TensorIterator([self], buffer).run(scalar.decay.loop)
+    return TensorIterator([self], output).run(scalar.log_sigmoid.loop), buffer
 
 
 def log_sigmoid(self: Any) -> Any:
     return ops.log_sigmoid_forward(self)[0]
 
 
-@in_single
-def silu_loop(x: Any, out: Any) -> None:
-    gate = np.empty_like(x)
-    sigmoid(x, out=gate)
-    np.multiply(x, gate, out=out)
-
-
-@in_single
-def leaky_loop(x: Any, out: Any, slope: Any) -> None:
-    np.copyto(out, np.where(x > 0, x, x * x.dtype.type(slope)))
-
-
-@in_single
-def elu_loop(x: Any, out: Any, bottom: Any, top: Any, rate: Any) -> None:
-    """`top` times x where it is positive; below, a curve towards -`bottom`."""
-    number = x.dtype.type
-    below = np.expm1(np.minimum(x, 0) * number(rate)) * number(bottom)
-    np.copyto(out, np.where(x < 0, below, x * number(top)))
-
-
-@in_single
-def softplus_loop(x: Any, out: Any, beta: Any, threshold: Any) -> None:
-    scaled = x * x.dtype.type(beta)
-    np.copyto(out, np.where(scaled > threshold, x, np.log1p(np.exp(scaled)) / x.dtype.type(beta)))
-
-
-@in_single
-def decay_loop(x: Any, out: Any) -> None:
-    np.exp(-np.abs(x), out=out)
-
-
-@in_single
-def log_sigmoid_loop(x: Any, out: Any) -> None:
-    np.subtract(np.minimum(x, 0), np.log1p(np.exp(-np.abs(x))), out=out)
-
-
+@scalar.relu.made_by
 def relu_loop(x: Any, out: Any) -> None:
     """max(x, 0). numpy compares two arrays three times as fast as an array and a number: small ones get an array of zeros."""
     np.maximum(x, _zeros(x.shape, x.dtype) if x.size <= 1 << 14 else 0, out=out)
@@ -151,7 +113,7 @@ def _clamp(self: TensorImpl, low: Any, high: Any, out: Any) -> Any:
     if self.dtype.is_complex:
         raise NotImplementedError("clamp is not supported for complex types")
     low, high = checked(low, self.dtype), checked(high, self.dtype)
-    return unary(partial(between_numbers, low=low, high=high), self, out, "common")
+    return unary(partial(scalar.clamp.loop, low=low, high=high), self, out, "common")
 
 
 def floating(self: TensorImpl, kernel: str, loop: Callable[..., None], out: Any, complex_too: bool = False) -> Any:
@@ -165,17 +127,3 @@ def floating(self: TensorImpl, kernel: str, loop: Callable[..., None], out: Any,
 def _check_out(self: TensorImpl, out: Any) -> None:
     if out is not None and out.dtype is not self.dtype:
         raise RuntimeError(f"Found dtype {SCALAR_TYPE_NAME[out.dtype]} but expected {SCALAR_TYPE_NAME[self.dtype]}")
-
-
-@in_single
-def gelu_erf_loop(x: Any, out: Any) -> None:
-    share = np.empty_like(x)
-    erf(x * x.dtype.type(1 / sqrt(2)), out=share)
-    np.multiply(x * x.dtype.type(0.5), 1 + share, out=out)
-
-
-@in_single
-def gelu_tanh_loop(x: Any, out: Any) -> None:
-    number = x.dtype.type
-    inner = number(sqrt(2 / pi)) * (x + number(0.044715) * x * x * x)
-    np.multiply(x * number(0.5), 1 + np.tanh(inner), out=out)

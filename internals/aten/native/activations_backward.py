@@ -19,6 +19,7 @@ import numpy as np
 from internals._generated.fast_lane import binary
 from internals.aten.broadcasting import broadcast_shapes
 from internals.aten.dtype_checks import not_implemented
+from internals.aten.scalar_functions import table as scalar
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core.dtype import COMPLEX, FLOATING, SCALAR_TYPE_NAME
 from internals.core.promotion import promote_types
@@ -26,7 +27,7 @@ from internals.core.scalar import real
 from internals.core.tensor_impl import TensorImpl, empty_contiguous
 
 from .activations_composed import halves
-from .loops import Loop, erf, in_single, sigmoid
+from .loops import Loop, in_single
 
 
 def threshold_backward(grad_output: TensorImpl, self: TensorImpl, threshold: Any) -> Any:
@@ -52,7 +53,7 @@ def leaky_relu_backward(grad_output: TensorImpl, self: TensorImpl, negative_slop
             "at https://github.com/pytorch/pytorch if you do require supporting in-place leakRelu backward calculation with "
             "negative slope"
         )
-    return _run("leaky_relu_backward_cpu", grad_output, self, partial(leaky_loop, slope=negative_slope))
+    return _run("leaky_relu_backward_cpu", grad_output, self, partial(scalar.leaky_relu_backward.loop, slope=negative_slope))
 
 
 def elu_backward(
@@ -65,13 +66,15 @@ def elu_backward(
             "In-place elu backward calculation is triggered with a negative slope which is not supported. This is caused by "
             "calling in-place forward function with a negative slope, please call out-of-place version instead."
         )
-    loop = partial(elu_result_loop if is_result else elu_loop, bottom=alpha * scale, top=scale, rate=input_scale)
+    formula = scalar.elu_backward_from_result if is_result else scalar.elu_backward
+    loop = partial(formula.loop, bottom=alpha * scale, top=scale, rate=input_scale)
     return _run("elu_backward_cpu", grad_output, self_or_result, loop)
 
 
 def gelu_backward(grad_output: TensorImpl, self: TensorImpl, approximate: str = "none") -> Any:
     """The gradient of gelu, with `approximate` as in the forward pass."""
-    return _run("GeluBackwardKernelImpl", grad_output, self, gelu_tanh_loop if approximate == "tanh" else gelu_erf_loop)
+    formula = scalar.gelu_tanh_backward if approximate == "tanh" else scalar.gelu_backward
+    return _run("GeluBackwardKernelImpl", grad_output, self, formula.loop)
 
 
 def silu_backward(grad_output: TensorImpl, self: TensorImpl) -> Any:
@@ -79,39 +82,39 @@ def silu_backward(grad_output: TensorImpl, self: TensorImpl) -> Any:
     it = TensorIterator([grad_output, self])
     if it.common_dtype.category not in (FLOATING, COMPLEX):
         raise not_implemented("silu_backward_cpu", it.common_dtype)
-    return it.run(silu_loop)
+    return it.run(scalar.silu_backward.loop)
 
 
 def softplus_backward(grad_output: TensorImpl, self: TensorImpl, beta: Any, threshold: Any) -> Any:
     """grad_output * sigmoid(beta * self), and beyond `threshold` `grad_output` itself."""
-    loop = partial(softplus_loop, beta=real(beta, self.dtype), threshold=real(threshold, self.dtype))
+    loop = partial(scalar.softplus_backward.loop, beta=real(beta, self.dtype), threshold=real(threshold, self.dtype))
     return _run("softplus_backward_cpu", grad_output, self, loop)
 
 
 def log_sigmoid_backward(grad_output: TensorImpl, self: TensorImpl, buffer: TensorImpl) -> Any:
     """grad_output * sigmoid(-self), from the exp(-|self|) that the forward pass left in `buffer`."""
-    return _run("log_sigmoid_backward_cpu", grad_output, self, log_sigmoid_loop, buffer)
+    return _run("log_sigmoid_backward_cpu", grad_output, self, scalar.log_sigmoid_backward.loop, buffer)
 
 
 def hardsigmoid_backward(grad_output: TensorImpl, self: TensorImpl) -> Any:
     """A sixth of `grad_output` where `self` is strictly between -3 and 3, 0 elsewhere."""
-    return _run("hardsigmoid_backward", grad_output, self, hardsigmoid_loop)
+    return _run("hardsigmoid_backward", grad_output, self, scalar.hardsigmoid_backward.loop)
 
 
 def hardswish_backward(grad_output: TensorImpl, self: TensorImpl) -> Any:
     """0 up to -3, `grad_output` from 3 on; between them the slope of a parabola, self / 3 + 1/2."""
-    return _run("hardswish_backward_cpu", grad_output, self, hardswish_loop)
+    return _run("hardswish_backward_cpu", grad_output, self, scalar.hardswish_backward.loop)
 
 
 def mish_backward(grad_output: TensorImpl, self: TensorImpl) -> Any:
     """grad_output * (t + self * s * (1 - t²)), where t is tanh(softplus(self)) and s is sigmoid(self)."""
-    return _run("mish_backward_cpu", grad_output, self, mish_loop)
+    return _run("mish_backward_cpu", grad_output, self, scalar.mish_backward.loop)
 
 
 def logit_backward(grad_output: TensorImpl, self: TensorImpl, eps: float | None) -> Any:
     """grad_output / (self * (1 - self)); beyond the bounds `eps` and 1 - eps 0, without them NaN beyond 0 and 1."""
     bounded = eps is not None and eps >= 0
-    loop = partial(logit_loop, low=eps if bounded else 0.0, beyond=0.0 if bounded else nan)
+    loop = partial(scalar.logit_backward.loop, low=eps if bounded else 0.0, beyond=0.0 if bounded else nan)
     return _run("logit_backward_cpu", grad_output, self, loop)
 
 
@@ -136,8 +139,8 @@ def glu_backward(grad_output: TensorImpl, self: TensorImpl, dim: int) -> Any:
         )
     result = empty_contiguous(self.shape, self.dtype, self.device)
     to_half, to_gate = halves(result, dim)
-    TensorIterator([grad_output, gate], to_half).run(glu_half_loop)
-    TensorIterator([grad_output, half, gate], to_gate).run(glu_gate_loop)
+    TensorIterator([grad_output, gate], to_half).run(scalar.gated.loop)
+    TensorIterator([grad_output, half, gate], to_gate).run(scalar.gate_backward.loop)
     return result
 
 
@@ -175,94 +178,19 @@ def _check_not_whole(kernel: str, grad_output: TensorImpl, output: TensorImpl) -
     raise not_implemented(kernel, promote_types(grad_output.dtype, output.dtype))
 
 
+@scalar.threshold_backward.made_by
 def threshold_loop(g: Any, x: Any, out: Any, threshold: Any) -> None:
     _drop(g, x <= threshold, out)
 
 
+@scalar.hardtanh_backward.made_by
 def hardtanh_loop(g: Any, x: Any, out: Any, low: Any, high: Any) -> None:
     _drop(g, (x <= low) | (x >= high), out)
 
 
-@in_single
-def leaky_loop(g: Any, x: Any, out: Any, slope: Any) -> None:
-    np.copyto(out, np.where(x > 0, g, g * g.dtype.type(slope)))
-
-
-@in_single
-def elu_loop(g: Any, x: Any, out: Any, bottom: Any, top: Any, rate: Any) -> None:
-    number = g.dtype.type
-    below = number(rate) * number(bottom) * np.exp(np.minimum(x, 0) * number(rate))
-    np.multiply(g, np.where(x <= 0, below, number(top)), out=out)
-
-
-@in_single
-def elu_result_loop(g: Any, y: Any, out: Any, bottom: Any, top: Any, rate: Any) -> None:
-    number = g.dtype.type
-    np.multiply(g, np.where(y <= 0, number(rate) * (y + number(bottom)), number(top)), out=out)
-
-
-@in_single
-def silu_loop(g: Any, x: Any, out: Any) -> None:
-    gate = np.empty_like(x)
-    sigmoid(x, out=gate)
-    np.multiply(g, gate * (1 + x * (1 - gate)), out=out)
-
-
-@in_single
-def softplus_loop(g: Any, x: Any, out: Any, beta: Any, threshold: Any) -> None:
-    scaled = x * x.dtype.type(beta)
-    slope = np.empty_like(scaled)
-    sigmoid(scaled, out=slope)
-    np.multiply(g, np.where(scaled > threshold, 1, slope), out=out)
-
-
-@in_single
-def log_sigmoid_loop(g: Any, x: Any, decay: Any, out: Any) -> None:
-    np.multiply(g, np.where(x < 0, 1, decay) / (1 + decay), out=out)
-
-
-@in_single
-def hardsigmoid_loop(g: Any, x: Any, out: Any) -> None:
-    np.copyto(out, np.where((x > -3) & (x < 3), g / g.dtype.type(6), g.dtype.type(0)))
-
-
-@in_single
-def hardswish_loop(g: Any, x: Any, out: Any) -> None:
-    number = g.dtype.type
-    np.copyto(out, np.where(x <= -3, number(0), np.where(x < 3, g * (x / number(3) + number(0.5)), g)))
-
-
-@in_single
-def mish_loop(g: Any, x: Any, out: Any) -> None:
-    gate = np.empty_like(x)
-    sigmoid(x, out=gate)
-    t = np.tanh(np.logaddexp(x, x.dtype.type(0)))
-    np.multiply(g, t + x * gate * (1 - t * t), out=out)
-
-
-@in_single
-def logit_loop(g: Any, x: Any, out: Any, low: Any, beyond: Any) -> None:
-    number = x.dtype.type
-    low, outside = number(low), number(beyond)
-    np.copyto(out, np.where((x < low) | (x > number(1) - low), outside, g / (x * (1 - x))))
-
-
+@scalar.hardshrink_backward.made_by
 def shrink_loop(g: Any, x: Any, out: Any, lambd: Any) -> None:
     _drop(g, (x >= -lambd) & (x <= lambd), out)
-
-
-@in_single
-def glu_half_loop(g: Any, gate: Any, out: Any) -> None:
-    open_by = np.empty_like(gate)
-    sigmoid(gate, out=open_by)
-    np.multiply(g, open_by, out=out)
-
-
-@in_single
-def glu_gate_loop(g: Any, x: Any, gate: Any, out: Any) -> None:
-    open_by = np.empty_like(gate)
-    sigmoid(gate, out=open_by)
-    np.multiply(g, (1 - open_by) * open_by * x, out=out)
 
 
 def _drop(g: Any, where: Any, out: Any) -> None:
@@ -276,6 +204,7 @@ def _drop(g: Any, where: Any, out: Any) -> None:
     np.bitwise_and(g.view(bits), mask, out=out.view(bits))
 
 
+@scalar.sigmoid_backward.made_by
 @in_single
 def sigmoid_loop(g: Any, y: Any, out: Any) -> None:
     slope = np.subtract(1, y)
@@ -283,25 +212,9 @@ def sigmoid_loop(g: Any, y: Any, out: Any) -> None:
     np.multiply(g, slope.conj(), out=out)
 
 
+@scalar.tanh_backward.made_by
 @in_single
 def tanh_loop(g: Any, y: Any, out: Any) -> None:
     slope = np.multiply(y, y)
     slope = np.subtract(1, slope, out=slope if slope.ndim else None)  # of 0-d arrays numpy makes scalars: no place to write to
     np.multiply(g, slope.conj(), out=out)
-
-
-@in_single
-def gelu_erf_loop(g: Any, x: Any, out: Any) -> None:
-    number, share = x.dtype.type, np.empty_like(x)
-    erf(x * number(1 / sqrt(2)), out=share)
-    density = np.exp(x * x * number(-0.5)) * number(1 / sqrt(2 * pi))
-    np.multiply(g, number(0.5) * (1 + share) + x * density, out=out)
-
-
-@in_single
-def gelu_tanh_loop(g: Any, x: Any, out: Any) -> None:
-    number, square = x.dtype.type, x * x
-    factor, cubic = number(sqrt(2 / pi)), number(0.044715)
-    t = np.tanh(factor * x * (1 + cubic * square))
-    slope = (1 - t * t) * factor * (1 + 3 * cubic * square)
-    np.multiply(g, number(0.5) * (1 + t + x * slope), out=out)

@@ -11,18 +11,16 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from internals._generated import functions as F
 from internals._generated import ops
 from internals.aten.dtype_checks import not_implemented
+from internals.aten.scalar_functions import table as scalar
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core.dtype import BOOL, COMPLEX, SCALAR_TYPE_NAME, finfo
 from internals.core.scalar import real
 from internals.core.tensor_impl import TensorImpl, empty_contiguous
 
 from .activations import floating
-from .loops import in_single, sigmoid
 
 _SELU_ALPHA = 1.6732632423543772848170429916717
 _SELU_SCALE = 1.0507009873554804934193349852946
@@ -31,25 +29,25 @@ _SELU_SCALE = 1.0507009873554804934193349852946
 def hardsigmoid(self: TensorImpl, out: Any = None) -> Any:
     """0 up to -3, 1 from 3 on, a straight line between: a sigmoid without `exp`."""
 
-    return floating(self, "hardsigmoid_cpu", hardsigmoid_loop, out)
+    return floating(self, "hardsigmoid_cpu", scalar.hardsigmoid.loop, out)
 
 
 def hardswish(self: TensorImpl, out: Any = None) -> Any:
     """self * hardsigmoid(self): silu without `exp` (MobileNetV3)."""
 
-    return floating(self, "hardswish_cpu", hardswish_loop, out)
+    return floating(self, "hardswish_cpu", scalar.hardswish.loop, out)
 
 
 def mish(self: TensorImpl, out: Any = None) -> Any:
     """self * tanh(log(1 + exp(self)))."""
 
-    return floating(self, "mish_cpu", mish_loop, out)
+    return floating(self, "mish_cpu", scalar.mish.loop, out)
 
 
 def hardshrink(self: TensorImpl, lambd: Any = 0.5, out: Any = None) -> Any:
     """`self`, with 0 in place of the elements between -lambd and lambd."""
 
-    return floating(self, "hardshrink_cpu", partial(hardshrink_loop, lambd=real(lambd, self.dtype)), out)
+    return floating(self, "hardshrink_cpu", partial(scalar.hardshrink.loop, lambd=real(lambd, self.dtype)), out)
 
 
 def softshrink(self: TensorImpl, lambd: Any = 0.5, out: Any = None) -> Any:
@@ -61,14 +59,14 @@ def softshrink(self: TensorImpl, lambd: Any = 0.5, out: Any = None) -> Any:
         name = SCALAR_TYPE_NAME[self.dtype]
         raise RuntimeError(f"lambda must be in range [0, {largest:g}] for input dtype {name}, but found {lambd:g}")
 
-    return floating(self, "softshrink_cpu", partial(softshrink_loop, lambd=lambd), out)
+    return floating(self, "softshrink_cpu", partial(scalar.softshrink.loop, lambd=lambd), out)
 
 
 def threshold(self: TensorImpl, threshold: Any, value: Any) -> Any:
     """`self` where it is greater than `threshold`, `value` elsewhere. Raises NotImplementedError for complex and bool."""
     if self.dtype.category in (BOOL, COMPLEX):
         raise not_implemented("threshold_cpu", self.dtype)
-    return TensorIterator([self]).run(partial(threshold_loop, threshold=threshold, value=value))
+    return TensorIterator([self]).run(partial(scalar.threshold.loop, threshold=threshold, value=value))
 
 
 def glu(self: TensorImpl, dim: int = -1) -> Any:
@@ -76,7 +74,7 @@ def glu(self: TensorImpl, dim: int = -1) -> Any:
     half, gate = halves(self, dim)
     if not self.dtype.is_floating_point:
         raise not_implemented("glu_cpu", self.dtype)
-    return TensorIterator([half, gate], empty_contiguous(half.shape, self.dtype, self.device)).run(gated_loop)
+    return TensorIterator([half, gate], empty_contiguous(half.shape, self.dtype, self.device)).run(scalar.gated.loop)
 
 
 def halves(self: TensorImpl, dim: int) -> tuple[Any, Any]:
@@ -128,40 +126,3 @@ def prelu(self: Any, weight: Any) -> Any:
     if weight.dim() == 1 and self.dim() != 1:
         weight = weight.reshape([1, -1, *[1] * (self.dim() - 2)] if self.dim() else [])
     return F.where(self > 0, self, self * weight)
-
-
-@in_single
-def hardsigmoid_loop(x: Any, out: Any) -> None:
-    np.divide(np.clip(x + x.dtype.type(3), 0, 6), x.dtype.type(6), out=out)
-
-
-@in_single
-def hardswish_loop(x: Any, out: Any) -> None:
-    np.divide(x * np.clip(x + x.dtype.type(3), 0, 6), x.dtype.type(6), out=out)
-
-
-@in_single
-def mish_loop(x: Any, out: Any) -> None:
-    np.multiply(x, np.tanh(np.logaddexp(x, x.dtype.type(0))), out=out)
-
-
-@in_single
-def hardshrink_loop(x: Any, out: Any, lambd: Any) -> None:
-    np.copyto(out, np.where((x >= -lambd) & (x <= lambd), x.dtype.type(0), x))
-
-
-@in_single
-def softshrink_loop(x: Any, out: Any, lambd: Any) -> None:
-    step = x.dtype.type(lambd)
-    np.subtract(x, np.clip(x, -step, step), out=out)
-
-
-def threshold_loop(x: Any, out: Any, threshold: Any, value: Any) -> None:
-    out[...] = np.where(x <= threshold, np.asarray(value).astype(x.dtype), x)
-
-
-@in_single
-def gated_loop(x: Any, gate: Any, out: Any) -> None:
-    open_by = np.empty_like(gate)
-    sigmoid(gate, out=open_by)
-    np.multiply(x, open_by, out=out)

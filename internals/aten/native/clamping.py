@@ -15,6 +15,7 @@ import numpy as np
 
 from internals._generated.fast_lane import unary
 from internals.aten.dtype_checks import TYPE_META_NAME, not_implemented
+from internals.aten.scalar_functions import table as scalar
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core.dtype import BOOL, COMPLEX, SCALAR_TYPE_NAME
 from internals.core.promotion import can_cast, result_type
@@ -42,12 +43,14 @@ def clamp(self: Any, min: Any = None, max: Any = None, out: Any = None) -> Any:
     if promoted.category == COMPLEX or (promoted.category == BOOL and (numbers or len(bounds) == 2)):
         raise not_implemented(_kernel_name(min, max, bool(numbers)), promoted)
     if not numbers:
-        loop = between if len(bounds) == 2 else np.maximum if max is None else np.minimum
+        loop = scalar.clamp_tensors.loop if len(bounds) == 2 else np.maximum if max is None else np.minimum
         return TensorIterator((self, *bounds), out, promote).run(loop)
     low, high = (None if b is None else checked(b, promoted) for b in (min, max))
-    if low is None or high is None:
-        return unary(partial(at_most, high=high) if low is None else partial(at_least, low=low), self, out, promote)
-    return unary(partial(between_numbers, low=low, high=high), self, out, promote)
+    if low is None:
+        return unary(partial(scalar.at_most.loop, high=high), self, out, promote)
+    if high is None:
+        return unary(partial(scalar.at_least.loop, low=low), self, out, promote)
+    return unary(partial(scalar.clamp.loop, low=low, high=high), self, out, promote)
 
 
 clamp_Tensor = clamp
@@ -64,23 +67,6 @@ def clamp_max(self: Any, max: Any, out: Any = None) -> Any:
 
 
 clamp_min_Tensor, clamp_max_Tensor = clamp_min, clamp_max
-
-
-def between(a: Any, low: Any, high: Any, out: Any) -> None:
-    np.minimum(np.maximum(a, low), high, out=out)
-
-
-def between_numbers(a: Any, out: Any, low: Any, high: Any) -> None:
-    np.maximum(a, low, out=out)
-    np.minimum(out, high, out=out)
-
-
-def at_least(a: Any, out: Any, low: Any) -> None:
-    np.maximum(a, low, out=out)
-
-
-def at_most(a: Any, out: Any, high: Any) -> None:
-    np.minimum(a, high, out=out)
 
 
 def _kernel_name(min: Any, max: Any, is_number: bool) -> str:

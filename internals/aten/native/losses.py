@@ -17,6 +17,7 @@ import numpy as np
 from internals._generated import ops
 from internals.aten.broadcasting import broadcast_shapes
 from internals.aten.dtype_checks import not_implemented
+from internals.aten.scalar_functions import table as scalar
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core import dtype as dt
 from internals.core.device import CPU
@@ -32,7 +33,7 @@ NONE, MEAN, SUM = range(3)
 def mse_loss(self: TensorImpl, target: TensorImpl, reduction: int = MEAN) -> Any:
     """(self - target)²."""
 
-    return _elementwise("mse_cpu", mse_loop, self, target, reduction)
+    return _elementwise("mse_cpu", scalar.mse.loop, self, target, reduction)
 
 
 def smooth_l1_loss(self: TensorImpl, target: TensorImpl, reduction: int = MEAN, beta: float = 1.0) -> Any:
@@ -40,7 +41,7 @@ def smooth_l1_loss(self: TensorImpl, target: TensorImpl, reduction: int = MEAN, 
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
 
-    return _elementwise("smooth_l1_cpu", partial(smooth_l1_loop, beta=beta), self, target, reduction)
+    return _elementwise("smooth_l1_cpu", partial(scalar.smooth_l1.loop, beta=beta), self, target, reduction)
 
 
 def huber_loss(self: TensorImpl, target: TensorImpl, reduction: int = MEAN, delta: float = 1.0) -> Any:
@@ -48,7 +49,7 @@ def huber_loss(self: TensorImpl, target: TensorImpl, reduction: int = MEAN, delt
     if not delta > 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
 
-    return _elementwise("huber_cpu", partial(huber_loop, delta=delta), self, target, reduction, result=self.dtype)
+    return _elementwise("huber_cpu", partial(scalar.huber.loop, delta=delta), self, target, reduction, result=self.dtype)
 
 
 def binary_cross_entropy(self: TensorImpl, target: TensorImpl, weight: Any = None, reduction: int = MEAN) -> Any:
@@ -157,26 +158,7 @@ def _reduce(losses: TensorImpl, reduction: int) -> Any:
     return out
 
 
-@in_single
-def mse_loop(x: Any, y: Any, out: Any) -> None:
-    np.subtract(x, y, out=out)
-    np.multiply(out, out, out=out)
-
-
-@in_single
-def smooth_l1_loop(x: Any, y: Any, out: Any, beta: float) -> None:
-    z = np.abs(x - y)
-    half, b = z.dtype.type(0.5), z.dtype.type(beta)
-    np.copyto(out, np.where(z < b, half * z * z / b, z - half * b))
-
-
-@in_single
-def huber_loop(x: Any, y: Any, out: Any, delta: float) -> None:
-    z = np.abs(x - y)
-    half, b = z.dtype.type(0.5), z.dtype.type(delta)
-    np.copyto(out, np.where(z <= b, half * z * z, b * (z - half * b)), casting="same_kind")
-
-
+@scalar.binary_cross_entropy.made_by
 @in_single
 def cross_entropy_loop(x: Any, y: Any, out: Any) -> None:
     if not np.all((x >= 0) & (x <= 1)):

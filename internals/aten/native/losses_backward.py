@@ -14,22 +14,21 @@ from typing import Any
 import numpy as np
 
 from internals.aten.dtype_checks import not_implemented
+from internals.aten.scalar_functions import table as scalar
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core.device import CPU
 from internals.core.dtype import BOOL, COMPLEX, INTEGRAL
 from internals.core.promotion import result_type
 from internals.core.tensor_impl import TensorImpl, array
 
-from .loops import Loop, in_single
+from .loops import Loop
 from .losses import MEAN
-
-_EPSILON = float(np.float32(1e-12))  # a float in C++, also for doubles
 
 
 def mse_loss_backward(grad_output: TensorImpl, self: TensorImpl, target: TensorImpl, reduction: int) -> Any:
     """2 * (self - target) * grad_output."""
     _check_dtypes("mse_backward_cpu_out", (COMPLEX, BOOL), grad_output, self, target)
-    return _slopes(mse_loop, 2, grad_output, self, target, reduction)
+    return _slopes(scalar.mse_backward.loop, 2, grad_output, self, target, reduction)
 
 
 def smooth_l1_loss_backward(
@@ -37,7 +36,7 @@ def smooth_l1_loss_backward(
 ) -> Any:
     """The difference over `beta`, clamped to [-1, 1], times grad_output."""
     _check_dtypes("smooth_l1_backward_cpu_out", (COMPLEX, BOOL, INTEGRAL), grad_output, self, target)
-    return _slopes(partial(smooth_l1_loop, beta=beta), 1, grad_output, self, target, reduction)
+    return _slopes(partial(scalar.smooth_l1_backward.loop, beta=beta), 1, grad_output, self, target, reduction)
 
 
 def huber_loss_backward(
@@ -45,7 +44,7 @@ def huber_loss_backward(
 ) -> Any:
     """The difference, clamped to [-delta, delta], times grad_output."""
     _check_dtypes("huber_backward_cpu_out", (COMPLEX, BOOL, INTEGRAL), grad_output, self, target)
-    return _slopes(partial(huber_loop, delta=delta), 1, grad_output, self, target, reduction)
+    return _slopes(partial(scalar.huber_backward.loop, delta=delta), 1, grad_output, self, target, reduction)
 
 
 def binary_cross_entropy_backward(
@@ -53,7 +52,7 @@ def binary_cross_entropy_backward(
 ) -> Any:
     """(self - target) / (self * (1 - self)) * weight * grad_output, the denominator at least 1e-12."""
     _check_dtypes("binary_cross_entropy_backward", (COMPLEX, BOOL, INTEGRAL), grad_output, self, target)
-    slopes = _slopes(cross_entropy_loop, 1, grad_output, self, target, reduction)
+    slopes = _slopes(scalar.binary_cross_entropy_backward.loop, 1, grad_output, self, target, reduction)
     return slopes if weight is None else TensorIterator([slopes, weight]).run(np.multiply)
 
 
@@ -72,27 +71,3 @@ def _slopes(
     is_number = not grad_output.dim() and grad_output.device is CPU
     g = array(grad_output).item() if is_number else grad_output
     return TensorIterator([g, self, target]).run(partial(loop, scale=scale))
-
-
-@in_single
-def mse_loop(g: Any, x: Any, y: Any, out: Any, scale: float) -> None:
-    np.subtract(x, y, out=out)
-    np.multiply(out, g * g.dtype.type(scale), out=out)
-
-
-@in_single
-def smooth_l1_loop(g: Any, x: Any, y: Any, out: Any, beta: float, scale: float) -> None:
-    d = x - y
-    slope = np.where(np.abs(d) < beta, d / d.dtype.type(beta), np.sign(d))
-    np.multiply(slope, g * g.dtype.type(scale), out=out)
-
-
-@in_single
-def huber_loop(g: Any, x: Any, y: Any, out: Any, delta: float, scale: float) -> None:
-    np.multiply(np.clip(x - y, -delta, delta), g * g.dtype.type(scale), out=out)
-
-
-@in_single
-def cross_entropy_loop(g: Any, x: Any, y: Any, out: Any, scale: float) -> None:
-    slope = (x - y) / np.maximum((1 - x) * x, x.dtype.type(_EPSILON))
-    np.multiply(slope, g * g.dtype.type(scale), out=out)

@@ -14,6 +14,7 @@ from internals._generated import ops
 from internals._generated.fast_lane import binary
 from internals.aten.broadcasting import broadcast_shapes
 from internals.aten.dtype_checks import TYPE_META_NAME, not_implemented
+from internals.aten.scalar_functions import table as scalar
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core import dtype as dt
 from internals.core.device import CPU
@@ -22,8 +23,6 @@ from internals.core.promotion import result_type
 from internals.core.scalar import checked
 from internals.core.tensor_impl import array, empty_contiguous, from_array
 
-from . import loops
-
 
 def lerp_Scalar(self: Any, end: Any, weight: Any, out: Any = None) -> Any:
     """self + weight * (end - self), with a number for `weight`. Raises RuntimeError when the dtypes differ."""
@@ -31,7 +30,7 @@ def lerp_Scalar(self: Any, end: Any, weight: Any, out: Any = None) -> Any:
     if self.dtype.category < FLOATING:
         raise not_implemented("lerp_kernel_scalar", self.dtype)
     w = checked(weight, dt.float32 if self.dtype is dt.float16 else self.dtype)
-    return binary(partial(lerp, weight=w), self, end, out)
+    return binary(partial(scalar.lerp.loop, weight=w), self, end, out)
 
 
 def lerp_Tensor(self: Any, end: Any, weight: Any, out: Any = None) -> Any:
@@ -42,7 +41,7 @@ def lerp_Tensor(self: Any, end: Any, weight: Any, out: Any = None) -> Any:
     it = TensorIterator((self, end, weight), out)
     if it.common_dtype.category < FLOATING:
         raise not_implemented("lerp_kernel_tensor", it.common_dtype)
-    return it.run(lerp)
+    return it.run(scalar.lerp.loop)
 
 
 def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any = 1, out: Any = None) -> Any:
@@ -50,7 +49,7 @@ def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any = 1, out: Any = No
     it = TensorIterator((self, tensor1, tensor2), out)
     if it.common_dtype.category == BOOL:
         raise not_implemented("addcmul_cpu_out", it.common_dtype)
-    return it.run(partial(add_product, value=checked(value, it.common_dtype)))
+    return it.run(partial(scalar.addcmul.loop, value=checked(value, it.common_dtype)))
 
 
 def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any = 1, out: Any = None) -> Any:
@@ -58,7 +57,7 @@ def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any = 1, out: Any = No
     if tensor1.dtype.category < FLOATING and tensor2.dtype.category < FLOATING:
         raise RuntimeError(_ADDCDIV_INTEGERS)
     it = TensorIterator((self, tensor1, tensor2), out)
-    return it.run(partial(add_quotient, value=checked(value, it.common_dtype)))
+    return it.run(partial(scalar.addcdiv.loop, value=checked(value, it.common_dtype)))
 
 
 def where_self(condition: Any, self: Any, other: Any, out: Any = None) -> Any:
@@ -123,27 +122,12 @@ def masked_fill_Tensor(self: Any, mask: Any, value: Any, out: Any = None) -> Any
     return masked_fill_Scalar(self, mask, value.item() if value.device is CPU else value, out)
 
 
-@loops.in_single
-def add_product(a: Any, b: Any, c: Any, out: Any, value: Any) -> None:
-    np.add(a, value * b * c, out=out)
-
-
-@loops.in_single
-def add_quotient(a: Any, b: Any, c: Any, out: Any, value: Any) -> None:
-    np.add(a, value * b / c, out=out)
-
-
-@loops.in_single
-def lerp(start: Any, end: Any, weight: Any, out: Any) -> None:
-    """From whichever end is nearer, so that both ends are met exactly."""
-    nearer = np.abs(weight) < 0.5
-    out[...] = np.where(nearer, start + weight * (end - start), end - (end - start) * (1 - weight))
-
-
+@scalar.where.made_by
 def select(condition: Any, a: Any, b: Any, out: Any) -> None:
     out[...] = np.where(condition, a, b)
 
 
+@scalar.masked.made_by
 def mask_over(mask: Any, a: Any, value: Any, out: Any) -> None:
     """`value` where the mask holds, `a` elsewhere."""
     if out is not a:

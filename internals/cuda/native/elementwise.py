@@ -1,10 +1,11 @@
 """Elementwise operators on the device: `TensorIterator` decides, and this launches (`aten/src/ATen/native/cuda/Loops.cuh`).
 
-On the CPU a `TensorIterator` calls the loop it is given, `np.add` say. Here `loops.py` says which function of the device that is,
-and one of the kernels of `kernels/elementwise.py` walks over memory with it. What is left to settle is how the operands get
-there: tensors come first; Python numbers and 0-d tensors of the CPU become arguments of the launch, as do the numbers that
-`functools.partial` gave the loop. All this depends on the decisions alone. So it is settled once for each of them, in a `_Plan`,
-and a call needs no more than addresses and numbers.
+On the CPU a `TensorIterator` calls the loop it is given, `np.add` say. Here `functors.py` says
+which function of the device that is, and one of the kernels of `kernels/elementwise.py` walks over
+memory with it. What is left to settle is how the operands get there: tensors come first; Python
+numbers and 0-d tensors of the CPU become arguments of the launch, as do the numbers that
+`functools.partial` gave the loop. All this depends on the decisions alone. So it is settled once
+for each of them, in a `_Plan`, and a call needs no more than addresses and numbers.
 
 Complex numbers have no kernels: their loops run on the CPU, on copies, which counts as a fallback.
 
@@ -21,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from internals._generated import ops
-from internals.aten.native import loops as cpu_loops
+from internals.aten.scalar_functions import ScalarFunction, entries, get, kind_of, name_of, of_loop
 from internals.aten.tensor_iterator import TensorIterator, number
 from internals.core import dtype as dt
 from internals.core.device import CPU, device
@@ -31,9 +32,9 @@ from internals.core.tensor_impl import TensorImpl, array, empty, from_array
 
 from .. import backend, fallback
 from ..kernels import elementwise as kernels
+from ..kernels.functors import functor, on_gpu
 from ..language import DeviceFunction, Kernel
 from ..launch import Repeated, blocks_for, counted, threads_for
-from . import loops
 from .copy import walk
 from .opmath import opmath_dtype, opmath_type
 
@@ -42,12 +43,12 @@ KERNELS = (kernels.unary, kernels.binary, kernels.ternary)
 
 def run_loop(iterator: TensorIterator, decisions: Any, loop: Any) -> None:
     """Fill the output of `iterator` with what `loop` would give. Raises NotImplementedError for a loop without a kernel."""
-    base = loop if loop.__class__ is np.ufunc else loops.base(loop)
-    plan = decisions.plans.get(base)
+    entry = of_loop(loop)
+    plan = decisions.plans.get(entry)
     if plan is None:
         if _complex(iterator, decisions):
-            return _on_cpu(iterator, decisions, loop, base)
-        plan = decisions.plans[base] = _plan(iterator, decisions, base)
+            return _on_cpu(iterator, decisions, loop)
+        plan = decisions.plans[entry] = _plan(iterator, decisions, functor(loop, decisions.common_dtype))
     own = loop.keywords if loop.__class__ is partial else {}
     plan.launch(iterator.output, iterator.inputs, own)
 
@@ -77,10 +78,9 @@ class _Plan(NamedTuple):
         return tuple([_single(number(_value(x), d)) for x, d in values])
 
 
-def _plan(iterator: TensorIterator, decisions: Any, base: Any) -> _Plan:
+def _plan(iterator: TensorIterator, decisions: Any, op: DeviceFunction) -> _Plan:
     output, inputs, targets = iterator.output, iterator.inputs, decisions.targets
-    functor = loops.functor(base, decisions.common_dtype)
-    code = functor.function.__code__
+    code = op.function.__code__
     own = code.co_varnames[len(inputs) : code.co_argcount]
     elements = [i for i, x in enumerate(inputs) if isinstance(x, TensorImpl) and x.device is not CPU]
     call = _call(len(inputs), elements, len(own))
@@ -90,7 +90,7 @@ def _plan(iterator: TensorIterator, decisions: Any, base: Any) -> _Plan:
     operands = [_on_device(inputs[i], targets[i], output.device) for i in elements]
     sizes, strides = walk(output, *operands)
     bound = instance(
-        functor, call, decisions.common_dtype, decisions.result_dtype, [x.dtype for x in operands],
+        op, call, decisions.common_dtype, decisions.result_dtype, [x.dtype for x in operands],
         [targets[i] for i in elements], output.dtype, len(sizes) == 1 and all(s == (1,) for s in strides), output.numel(),
     )  # fmt: skip
     steps = -(-output.numel() // _elements_under_way(output.dtype, *(x.dtype for x in operands)))
@@ -106,7 +106,7 @@ def _plan(iterator: TensorIterator, decisions: Any, base: Any) -> _Plan:
 
 
 def instance(
-    functor: DeviceFunction,
+    op: DeviceFunction,
     call: str,
     common: dtype,
     result: dtype,
@@ -116,13 +116,13 @@ def instance(
     is_dense: bool,
     numel: int,
 ) -> Kernel:
-    """The kernel for `functor`, with every template parameter filled in.
+    """The kernel for `op`, with every template parameter filled in.
 
     `common` is the dtype to compute in, `result` that of what comes out, `out` that of the output in memory; each element is
     read as one of `dtypes` and converted to one of `targets`.
     """
     names: dict[str, Any] = {
-        "op": functor,
+        "op": op,
         "call": kernels.CALLS[call],
         "place": kernels.dense if is_dense else kernels.strided,
         "T": opmath_type(common),
@@ -170,9 +170,9 @@ def _complex(iterator: TensorIterator, decisions: Any) -> bool:
     return any(d.is_complex for d in dtypes)
 
 
-def _on_cpu(iterator: TensorIterator, decisions: Any, loop: Any, base: Any) -> None:
+def _on_cpu(iterator: TensorIterator, decisions: Any, loop: Any) -> None:
     """The numpy loop, on copies of its operands; what it gives is copied to the device."""
-    fallback.count_loop(f"{base.__name__} of {decisions.common_dtype.name}")
+    fallback.count_loop(f"{name_of(loop)} of {decisions.common_dtype.name}")
     output = iterator.output
     operands = []
     for x, target in zip(iterator.inputs, decisions.targets):
@@ -188,35 +188,34 @@ def _on_cpu(iterator: TensorIterator, decisions: Any, loop: Any, base: Any) -> N
 
 
 def instances(everything: bool = False) -> list[tuple[Kernel, tuple[Any, ...]]]:
-    """Kernels with the types of their arguments, to compile: of each kind some, or every loop in every dtype it is meant for."""
-    floats, integers = [dt.float32, dt.float64, dt.float16], [dt.int64, dt.int32, dt.int16, dt.int8, dt.uint8, dt.bool_]
-    wanted: list[tuple[Any, dtype, int]] = [(np.add, d, 0) for d in (dt.float32, dt.float16, dt.int32, dt.bool_)]
-    wanted += [(loop, dt.float32, rank) for loop in (np.exp, np.add, loops.choice.lerp) for rank in (1, 3)]
-    wanted += [
-        (loop, dt.float32, 0) for loop in (loops.act.elu_loop, loops.choice.select, loops.losses.cross_entropy_loop)
-    ]
-    wanted += [(cpu_loops.integer_power, dt.int64, 0), (cpu_loops.floor_divide, dt.float32, 0)]
+    """Kernels with the types of their arguments, to compile.
+
+    Of each kind some, or every function in every dtype that it is for.
+    """
+    floats = [dt.float32, dt.float64, dt.float16]
+    integers = [dt.int64, dt.int32, dt.int16, dt.int8, dt.uint8, dt.bool_]
+    wanted: list[tuple[str, dtype, int]] = [("add", d, 0) for d in (dt.float32, dt.float16, dt.int32, dt.bool_)]
+    wanted += [(name, dt.float32, rank) for name in ("exp", "add", "lerp") for rank in (1, 3)]
+    wanted += [(name, dt.float32, 0) for name in ("elu", "where", "binary_cross_entropy", "floor_divide")]
+    wanted += [("int_power", dt.int64, 0)]
     if everything:
-        for loop in map(loops.base, loops.ANY):
-            wanted += [(loop, d, 0) for d in (floats + integers if loop.__name__ in FOR_INTEGERS_TOO else floats)]
-        wanted += [(loop, d, 0) for loop in loops.INTEGERS for d in integers]
-    return [_example(loops.base(loop), d, rank) for loop, d, rank in wanted]
+        for entry in entries():
+            kinds = entry.dtypes + "i" * (entry.on_integers is not None)
+            wanted += [(entry.name, d, 0) for d in floats if "f" in kinds or not kinds]
+            wanted += [(entry.name, d, 0) for d in integers if "i" in kinds]
+    return [_example(get(name), d, rank) for name, d, rank in wanted if on_gpu(get(name))]
 
 
-FOR_INTEGERS_TOO = frozenset("""
-    copy ones add subtract multiply add_scaled subtract_scaled negative absolute sign maximum minimum square cube
-    equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor logical_not isnan
-    between between_numbers at_least at_most select mask_over add_product relu_loop threshold_loop hardtanh_loop
-""".split())  # fmt: skip
+def _example(entry: ScalarFunction, d: dtype, rank: int) -> tuple[Kernel, tuple[Any, ...]]:
+    """The kernel of `entry` for elements of dtype `d`, dense or strided with `rank` dimensions.
 
-
-def _example(loop: Any, d: dtype, rank: int) -> tuple[Kernel, tuple[Any, ...]]:
-    """The kernel of `loop` for elements of dtype `d`, dense or strided with `rank` dimensions, and the types of its arguments."""
-    functor = loops.functor(loop, d)
-    count = loops.operands_of(loop)
-    own = functor.function.__code__.co_argcount - count
-    targets = [dt.bool_, d, d][:count] if loop in (loops.choice.select, loops.choice.mask_over) else [d] * count
-    bound = instance(functor, _call(count, list(range(count)), own), d, d, targets, targets, d, not rank, 1)
+    And the types of its arguments.
+    """
+    op, own = on_gpu(entry.on(kind_of(d))), len(entry.numbers)
+    assert op is not None
+    count = op.function.__code__.co_argcount - own
+    targets = [dt.bool_, d, d] if entry.name in ("where", "masked") else [d] * count
+    bound = instance(op, _call(count, list(range(count)), own), d, d, targets, targets, d, not rank, 1)
     arrays = [f"{x.np.name}[:]" for x in (d, *targets)]
     strides = (int,) * (rank or 1)
     return bound, (*arrays, (opmath_type(d),) * own or (int,), int, strides, *[strides] * (count + 1))

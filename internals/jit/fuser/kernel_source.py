@@ -100,8 +100,8 @@ class Body:
     def filled(self, step: Step) -> str:
         """The expression of a step: operands, numbers, constants and functions put in."""
         common = step.common
-        template = expression(step.loop, common)
-        values: dict[str, str] = {k: self.operand(x, d) for k, (x, d) in zip("abc", step.operands)}
+        template, parameters = expression(step.loop, common)
+        values = {k: self.operand(x, d) for k, (x, d) in zip(parameters, step.operands)}
         values.update((k, self.constant(v, common)) for k, v in step.numbers.items())
         text = template.format(**values)
         text = re.sub(r"\bT\(([-\w.]+)\)", lambda m: self.constant(_literal(m[1]), common), text)

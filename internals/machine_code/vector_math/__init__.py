@@ -21,8 +21,8 @@ AVX-512.
     exponential, logarithm       exp exp2 expm1 tanh sigmoid sinh cosh, log log2 log10 log1p
     trigonometric, payne_hanek   sin cos tan
     inverse_trigonometric        asin acos atan atan2
-    error_function, powers       erf erfc, pow sqrt rsqrt reciprocal square cube
-    rounding                     floor ceil trunc round frac sign maximum minimum fmod remainder floor_divide
+    error_function, powers       erf erfc, pow sqrt
+    rounding                     floor ceil trunc round fmod copysign
 
 How the real one differs: ATen calls SLEEF, or Intel's VML where it was built with MKL (`aten/src/ATen/cpu/vec/vec512`, `vml.h`).
 glibc has such functions as well, `libmvec`, and a call with the attribute `vector-function-abi-variant` reaches them on Linux;
@@ -37,8 +37,8 @@ from .error_function import erf, erfc
 from .exponential import cosh, exp, exp2, expm1, sigmoid, sinh, tanh
 from .inverse_trigonometric import acos, asin, atan, atan2
 from .logarithm import log, log1p, log2, log10
-from .powers import cube, pow, reciprocal, rsqrt, sqrt, square
-from .rounding import ceil, floor, floor_divide, fmod, frac, maximum, minimum, remainder, round, sign, trunc
+from .powers import pow, sqrt
+from .rounding import ceil, copysign, floor, fmod, round, trunc
 from .trigonometric import cos, sin, tan
 
 
@@ -81,21 +81,12 @@ FUNCTIONS = tuple(VectorFunction(*line) for line in (
     (erfc,         1,         4.6,     4.3,     "scaled polynomial, exp"),
     (pow,          2,         0.6,     0.6,     "float64; C library"),
     (sqrt,         1,         0.5,     0.5,     "one instruction"),
-    (rsqrt,        1,         1.5,     1.5,     "sqrt, one division"),
-    (reciprocal,   1,         0.5,     0.5,     "one division"),
-    (square,       1,         0.5,     0.5,     "one product"),
-    (cube,         1,         1.5,     1.5,     "two products"),
     (floor,        1,         0.0,     0.0,     "one instruction"),
     (ceil,         1,         0.0,     0.0,     "one instruction"),
     (trunc,        1,         0.0,     0.0,     "one instruction"),
     (round,        1,         0.0,     0.0,     "one instruction"),
-    (frac,         1,         0.0,     0.0,     "trunc, exact difference"),
-    (sign,         1,         0.0,     0.0,     "two selects"),
-    (maximum,      2,         0.0,     0.0,     "two selects"),
-    (minimum,      2,         0.0,     0.0,     "two selects"),
+    (copysign,     2,         0.0,     0.0,     "two masks"),
     (fmod,         2,         0.0,     0.0,     "the C library"),
-    (remainder,    2,         0.5,     0.5,     "fmod, a select"),
-    (floor_divide, 2,         0.0,     0.0,     "fmod, selects"),
 ))
 # fmt: on
 

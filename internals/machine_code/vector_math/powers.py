@@ -24,49 +24,31 @@ T = template("T")
 
 
 @inline
-def pow(x: Any, y: Any) -> Any:
-    """x^y as C's pow: 1 for y = 0 and for x = 1 whatever the other is, NaN for a negative base and a fractional exponent."""
+def pow(x: Any, exponent: Any) -> Any:
+    """As C's pow: 1 for an exponent 0 and for x = 1, whatever the other is.
+
+    NaN for a negative base and a fractional exponent.
+    """
     if T is float32:
-        base, exponent = float64(x), float64(y)
+        base, power = float64(x), float64(exponent)
         a = abs(base)
-        p = exp2_64(exponent * log2_64(a))
-        half = exponent * 0.5
-        whole = floor(exponent) == exponent
+        p = exp2_64(power * log2_64(a))
+        half = power * 0.5
+        whole = floor(power) == power
         odd = whole and floor(half) != half
         negative = 1.0 / base < 0.0 if a == 0.0 else base < 0.0
         p = (-p if odd else (p if whole or a == 0.0 or a == inf else nan)) if negative else p
-        p = p if exponent == exponent else exponent
-        p = 1.0 if exponent == 0.0 or base == 1.0 else p
-        return float32(1.0 if base == -1.0 and abs(exponent) == inf else p)
+        p = p if power == power else power
+        p = 1.0 if power == 0.0 or base == 1.0 else p
+        return float32(1.0 if base == -1.0 and abs(power) == inf else p)
     else:
-        return np.power(x, y)
-
-
-@inline
-def square(x: Any) -> Any:
-    return x * x
-
-
-@inline
-def cube(x: Any) -> Any:
-    return x * x * x
+        return np.power(x, exponent)
 
 
 @inline
 def sqrt(x: Any) -> Any:
     """The square root, rounded correctly by the instruction of that name; NaN of negative numbers, -0 of -0."""
     return np.sqrt(x)
-
-
-@inline
-def rsqrt(x: Any) -> Any:
-    """1 / sqrt(x), rounded twice as in eager."""
-    return T(1) / np.sqrt(x)
-
-
-@inline
-def reciprocal(x: Any) -> Any:
-    return T(1) / x
 
 
 exp2_64: Any = exp2.bind(T=float64)

@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 from internals.aten.late import special
+from internals.aten.scalar_functions import table as scalar
 
 from ..loops import in_single
 from ..real import real
@@ -44,6 +45,7 @@ def log_ndtr(self: Any, out: Any = None) -> Any:
     return real("log_ndtr_cpu", special.log_ndtr, self, out=out, half=False)
 
 
+@scalar.erfc.made_by
 @in_single
 def erfc_loop(a: Any, out: Any) -> None:
     special.erfc(a, out=out)

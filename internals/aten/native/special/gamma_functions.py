@@ -14,6 +14,7 @@ import numpy as np
 
 from internals.aten.dtype_checks import not_implemented
 from internals.aten.late import special
+from internals.aten.scalar_functions import table as scalar
 from internals.core import dtype as dt
 from internals.core.dtype import COMPLEX
 
@@ -78,6 +79,7 @@ def zeta(self: Any, other: Any, out: Any = None) -> Any:
     return real("zeta_cpu", hurwitz_zeta, self, other, out=out, half=False)
 
 
+@scalar.lgamma.made_by
 def log_gamma(a: Any, out: Any) -> None:
     out[...] = log_gamma_of(a)
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from internals.aten.dtype_checks import not_implemented
 from internals.aten.late import special
+from internals.aten.scalar_functions import table as scalar
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core.dtype import COMPLEX, FLOATING
 
@@ -72,6 +73,7 @@ def complex_logaddexp(a: Any, b: Any, out: Any) -> None:
     out[...] = np.select(conditions, values, high + np.log1p(np.exp(low - high)))
 
 
+@scalar.xlogy.made_by
 @in_single
 def xlogy_loop(a: Any, b: Any, out: Any) -> None:
     special.xlogy(a, b, out=out)

@@ -1,0 +1,115 @@
+"""A line of the table: a formula, and the facts that those who run it need.
+
+An entry is also the *name* that it has in other formulas: a template parameter, like `T`, which
+every backend fills in. So `gelu` says `erf(x)`, and `erf` is `vector_math`'s, NVIDIA's or numpy's.
+
+How the real one differs: there is no such object; macros, `AT_DISPATCH_FLOATING_TYPES`, have the
+dtypes, and `REGISTER_DISPATCH` has a function pointer for each backend.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from internals.core.dtype import BOOL, FLOATING, dtype
+from internals.cuda.templates import DeviceFunction, Template
+
+_OF_UFUNC: dict[Any, ScalarFunction] = {}
+
+
+class ScalarFunction(Template):
+    """A function of one element. `formula` is None if each backend has its own.
+
+    Arguments behind a star are numbers that belong to the operator, like a slope: the same for all
+    elements.
+
+    dtypes: the kinds it is for: "f" (floats), "i" (integers), "b" (bools).
+    on_integers, on_bools: what it is for those, if something else.
+    quick: numpy does it in one pass, as quickly as machine code on one thread.
+    compiled: whether large tensors have it as machine code; not if that would change the last bit.
+    """
+
+    def __init__(
+        self,
+        formula: Callable[..., Any] | None,
+        ufunc: Any = None,
+        dtypes: str = "f",
+        on_bools: ScalarFunction | None = None,
+        *,
+        on_integers: ScalarFunction | None = None,
+        quick: bool = False,
+        compiled: bool = True,
+    ) -> None:
+        super().__init__("")
+        self.formula = None if formula is None else DeviceFunction(_by_position(formula))
+        self.is_line = formula is None or formula.__name__ == "<lambda>"
+        self.operands, self.numbers = ((), ()) if formula is None else _parameters(formula)
+        self.dtypes, self.quick, self.compiled = dtypes, quick, compiled
+        self.on_integers, self.on_bools = on_integers, on_bools or on_integers
+        if ufunc is not None:
+            self.made_by(ufunc)
+
+    @cached_property
+    def loop(self) -> Any:
+        """What `TensorIterator` runs with numpy: the formula on whole arrays, if nothing is quicker."""
+        from .on_arrays import loop_of
+
+        return self.made_by(loop_of(self))
+
+    def made_by(self, loop: Any) -> Any:
+        """Let `loop`, one of numpy's or one written by hand, be the quick way. A decorator, too."""
+        if loop.__class__ is np.ufunc:
+            _OF_UFUNC[loop] = self
+        else:
+            loop.scalar = self
+        self.__dict__["loop"] = loop
+        return loop
+
+    def on(self, kind: str) -> ScalarFunction:
+        """What it is for a kind of `dtypes`."""
+        return {"i": self.on_integers, "b": self.on_bools}.get(kind) or self
+
+    def __repr__(self) -> str:
+        return f"<scalar function {self.name}>"
+
+
+def kind_of(d: dtype) -> str:
+    """The kind, as in `dtypes`, of the numbers of a dtype. Complex ones are floats here."""
+    return "f" if d.category >= FLOATING else "b" if d.category == BOOL else "i"
+
+
+def of_loop(loop: Any) -> ScalarFunction | None:
+    """The function of one element that `loop` does to all; None if the table has none."""
+    if loop.__class__ is partial:
+        loop = loop.func
+    if loop.__class__ is np.ufunc:
+        return _OF_UFUNC.get(loop)
+    inner = getattr(loop, "__wrapped__", None)  # in single precision
+    found: ScalarFunction | None = getattr(loop, "scalar", None)
+    return of_loop(inner) if found is None and inner is not None else found
+
+
+def name_of(loop: Any) -> str:
+    """What messages call a loop."""
+    loop = loop.func if loop.__class__ is partial else loop
+    return str(getattr(loop, "__name__", loop))
+
+
+def _parameters(formula: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names before the star, and behind it."""
+    code = formula.__code__
+    count = code.co_argcount
+    return code.co_varnames[:count], code.co_varnames[count : count + code.co_kwonlyargcount]
+
+
+def _by_position(formula: Any) -> Any:
+    """The formula without the star: backends pass everything by position."""
+    code = formula.__code__
+    count = code.co_argcount + code.co_kwonlyargcount
+    code = code.replace(co_argcount=count, co_kwonlyargcount=0)
+    return types.FunctionType(code, formula.__globals__, formula.__name__)

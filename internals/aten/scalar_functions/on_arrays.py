@@ -1,0 +1,154 @@
+"""A formula on whole arrays: what small tensors get if numpy has no loop for it.
+
+    gelu = scalar(lambda x: x * T(0.5) * (T(1) + erf(x * T(SQRT_HALF))))
+
+    def gelu(x, out):
+        multiply(x * c0, c1 + erf(x * c2), out=out)
+
+Its text is rewritten: a choice becomes numpy's `where`, and the last step writes to `out`. That is
+done once for each dtype, with constants of that dtype. Half precision is computed in single and
+rounded once, unless nothing is rounded.
+
+How the real one differs: small tensors take the same compiled loop as large ones.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from .entry import ScalarFunction
+
+UFUNCS = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide"}
+
+
+def parsed(entry: ScalarFunction) -> ast.Lambda | ast.FunctionDef:
+    """The formula of `entry` as Python's parser sees it, for the caller to rewrite."""
+    assert entry.formula is not None
+    source = textwrap.dedent(inspect.getsource(entry.formula.function))
+    found = [n for n in ast.walk(ast.parse(source)) if isinstance(n, (ast.Lambda, ast.FunctionDef))]
+    return found[0]
+
+
+def loop_of(entry: ScalarFunction) -> Any:
+    """The loop: `loop(*operands, out=array, **numbers)`."""
+    operands, numbers = entry.operands, entry.numbers
+    given = ", ".join([*operands, "out", *numbers])
+    scope: dict[str, Any] = {"versions": _Versions(entry)}
+    exec(f"def loop({given}):\n    versions[{operands[0]}.dtype.char]({given})", scope)
+    loop = scope["loop"]
+    loop.__name__ = loop.__qualname__ = entry.name
+    return loop
+
+
+def rounds(entry: ScalarFunction) -> bool:
+    """Whether the formula does more than compare and choose, so that half precision would show."""
+    nodes = list(ast.walk(parsed(entry)))
+    called = {n.func.id for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
+    return any(isinstance(n, tuple(UFUNCS)) for n in nodes) or not called <= {"maximum", "minimum"}
+
+
+class _Versions(dict[str, Any]):
+    """What the loop is for each dtype, by numpy's letter for it."""
+
+    def __init__(self, entry: ScalarFunction) -> None:
+        self.entry = entry
+
+    def __missing__(self, letter: str) -> Any:
+        single = letter == "e" and rounds(self.entry)
+        made = function(self.entry, np.dtype("f" if single else letter), writes=True)
+        self[letter] = made = _in_single(made, len(self.entry.operands)) if single else made
+        return made
+
+
+def _in_single(version: Any, count: int) -> Any:
+    def run(*given: Any) -> None:
+        operands, out, numbers = given[:count], given[count], given[count + 1 :]
+        result = np.empty(out.shape, np.float32)
+        version(*[_single(x) for x in operands], result, *numbers)
+        out[...] = result
+
+    return run
+
+
+def _single(x: Any) -> Any:
+    return np.asarray(x, np.float32) if getattr(x, "dtype", None) == np.float16 else x
+
+
+@cache
+def function(entry: ScalarFunction, d: np.dtype[Any], writes: bool = False) -> Any:
+    """The function of arrays of dtype `d`, which returns its result, or `writes` it to an `out`."""
+    if entry.formula is None or "loop" in entry.__dict__ and not writes:
+        return _returning(entry.loop)
+    operands, numbers = entry.operands, entry.numbers
+    writer = _Writer(entry, d)
+    body = parsed(entry).body
+    lines = body if isinstance(body, list) else [ast.Return(body)]
+    text = [f"def made({', '.join([*operands, *['out'] * writes, *numbers])}):"]
+    text += [f"{n} = T({n})" for n in numbers]
+    for line in lines:
+        line = writer.visit(line)
+        if isinstance(line, ast.Return) and writes:
+            line = ast.Expr(_written(line.value))
+        text.append(ast.unparse(ast.fix_missing_locations(line)))
+    exec("\n    ".join(text), writer.scope)
+    return writer.scope["made"]
+
+
+def _returning(loop: Any) -> Any:
+    """`loop`, as a function that returns a new array."""
+    if isinstance(loop, np.ufunc):
+        return loop
+
+    def returning(*operands: Any) -> Any:
+        out = np.empty_like(operands[0])
+        loop(*operands, out=out)
+        return out
+
+    return returning
+
+
+class _Writer(ast.NodeTransformer):
+    """Rewrites a formula. `scope` is what the names in the result mean."""
+
+    def __init__(self, entry: ScalarFunction, d: np.dtype[Any]) -> None:
+        assert entry.formula is not None
+        self.globals, self.dtype = entry.formula.function.__globals__, d
+        self.scope: dict[str, Any] = {n: getattr(np, n) for n in (*UFUNCS.values(), "where", "copyto")}
+        self.scope["T"] = d.type
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        self.generic_visit(node)
+        return _call("where", node.test, node.body, node.orelse)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        assert isinstance(node.func, ast.Name)
+        name = node.func.id
+        if name == "T":  # a constant, made once
+            value = eval(ast.unparse(node.args[0]), {**self.globals, "__builtins__": {}})
+            constant = f"c{len(self.scope)}"
+            self.scope[constant] = self.dtype.type(value)
+            return ast.Name(constant, ast.Load())
+        self.generic_visit(node)
+        if name in self.globals:
+            self.scope[name] = function(self.globals[name], self.dtype)
+        return node
+
+
+def _written(value: Any) -> ast.expr:
+    """The last step, writing to `out`."""
+    out = ast.Name("out", ast.Load())
+    if isinstance(value, ast.BinOp):
+        value = _call(UFUNCS[type(value.op)], value.left, value.right)
+        value.keywords = [ast.keyword("out", out)]
+        return value
+    return _call("copyto", out, value)
+
+
+def _call(name: str, *arguments: ast.expr) -> ast.Call:
+    return ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
