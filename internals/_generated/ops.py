@@ -7142,7 +7142,7 @@ def neg_out(self, out, _table=neg_out_op.table):
         return neg_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-exp_op = define('exp(Tensor self) -> Tensor', CPU='pointwise_unary.exp', CUDA='pointwise_unary.exp', Autograd='_generated.autograd_kernels.exp')
+exp_op = define('exp(Tensor self) -> Tensor', CPU='scalar.exp', CUDA='scalar.exp', Autograd='_generated.autograd_kernels.exp')
 def exp(self, _table=exp_op.table):
     if hot.off:
         return exp_op(self)
@@ -7160,7 +7160,7 @@ def exp_out(self, out, _table=exp_out_op.table):
         return exp_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-expm1_op = define('expm1(Tensor self) -> Tensor', CPU='pointwise_unary.expm1', CUDA='pointwise_unary.expm1', Autograd='_generated.autograd_kernels.expm1')
+expm1_op = define('expm1(Tensor self) -> Tensor', CPU='scalar.expm1', CUDA='scalar.expm1', Autograd='_generated.autograd_kernels.expm1')
 def expm1(self, _table=expm1_op.table):
     if hot.off:
         return expm1_op(self)
@@ -7178,7 +7178,7 @@ def expm1_out(self, out, _table=expm1_out_op.table):
         return expm1_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-log_op = define('log(Tensor self) -> Tensor', CPU='pointwise_unary.log', CUDA='pointwise_unary.log', Autograd='_generated.autograd_kernels.log')
+log_op = define('log(Tensor self) -> Tensor', CPU='scalar.log', CUDA='scalar.log', Autograd='_generated.autograd_kernels.log')
 def log(self, _table=log_op.table):
     if hot.off:
         return log_op(self)
@@ -7196,7 +7196,7 @@ def log_out(self, out, _table=log_out_op.table):
         return log_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-log1p_op = define('log1p(Tensor self) -> Tensor', CPU='pointwise_unary.log1p', CUDA='pointwise_unary.log1p', Autograd='_generated.autograd_kernels.log1p')
+log1p_op = define('log1p(Tensor self) -> Tensor', CPU='scalar.log1p', CUDA='scalar.log1p', Autograd='_generated.autograd_kernels.log1p')
 def log1p(self, _table=log1p_op.table):
     if hot.off:
         return log1p_op(self)
@@ -7214,7 +7214,7 @@ def log1p_out(self, out, _table=log1p_out_op.table):
         return log1p_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-log2_op = define('log2(Tensor self) -> Tensor', CPU='pointwise_unary.log2', CUDA='pointwise_unary.log2', Autograd='_generated.autograd_kernels.log2')
+log2_op = define('log2(Tensor self) -> Tensor', CPU='scalar.log2', CUDA='scalar.log2', Autograd='_generated.autograd_kernels.log2')
 def log2(self, _table=log2_op.table):
     if hot.off:
         return log2_op(self)
@@ -7232,7 +7232,7 @@ def log2_out(self, out, _table=log2_out_op.table):
         return log2_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-sqrt_op = define('sqrt(Tensor self) -> Tensor', CPU='pointwise_unary.sqrt', CUDA='pointwise_unary.sqrt', Autograd='_generated.autograd_kernels.sqrt')
+sqrt_op = define('sqrt(Tensor self) -> Tensor', CPU='scalar.sqrt', CUDA='scalar.sqrt', Autograd='_generated.autograd_kernels.sqrt')
 def sqrt(self, _table=sqrt_op.table):
     if hot.off:
         return sqrt_op(self)
@@ -7250,7 +7250,7 @@ def sqrt_out(self, out, _table=sqrt_out_op.table):
         return sqrt_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-rsqrt_op = define('rsqrt(Tensor self) -> Tensor', CPU='pointwise_unary.rsqrt', CUDA='pointwise_unary.rsqrt', Autograd='_generated.autograd_kernels.rsqrt')
+rsqrt_op = define('rsqrt(Tensor self) -> Tensor', CPU='scalar.rsqrt', CUDA='scalar.rsqrt', Autograd='_generated.autograd_kernels.rsqrt')
 def rsqrt(self, _table=rsqrt_op.table):
     if hot.off:
         return rsqrt_op(self)
@@ -7286,7 +7286,7 @@ def reciprocal_out(self, out, _table=reciprocal_out_op.table):
         return reciprocal_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-sin_op = define('sin(Tensor self) -> Tensor', CPU='pointwise_unary.sin', CUDA='pointwise_unary.sin', Autograd='_generated.autograd_kernels.sin')
+sin_op = define('sin(Tensor self) -> Tensor', CPU='scalar.sin', CUDA='scalar.sin', Autograd='_generated.autograd_kernels.sin')
 def sin(self, _table=sin_op.table):
     if hot.off:
         return sin_op(self)
@@ -7304,7 +7304,7 @@ def sin_out(self, out, _table=sin_out_op.table):
         return sin_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-cos_op = define('cos(Tensor self) -> Tensor', CPU='pointwise_unary.cos', CUDA='pointwise_unary.cos', Autograd='_generated.autograd_kernels.cos')
+cos_op = define('cos(Tensor self) -> Tensor', CPU='scalar.cos', CUDA='scalar.cos', Autograd='_generated.autograd_kernels.cos')
 def cos(self, _table=cos_op.table):
     if hot.off:
         return cos_op(self)
@@ -7322,7 +7322,7 @@ def cos_out(self, out, _table=cos_out_op.table):
         return cos_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-tan_op = define('tan(Tensor self) -> Tensor', CPU='pointwise_unary.tan', CUDA='pointwise_unary.tan', Autograd='_generated.autograd_kernels.tan')
+tan_op = define('tan(Tensor self) -> Tensor', CPU='scalar.tan', CUDA='scalar.tan', Autograd='_generated.autograd_kernels.tan')
 def tan(self, _table=tan_op.table):
     if hot.off:
         return tan_op(self)
@@ -7340,7 +7340,7 @@ def tan_out(self, out, _table=tan_out_op.table):
         return tan_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-asin_op = define('asin(Tensor self) -> Tensor', CPU='pointwise_unary.asin', CUDA='pointwise_unary.asin', Autograd='_generated.autograd_kernels.asin')
+asin_op = define('asin(Tensor self) -> Tensor', CPU='scalar.asin', CUDA='scalar.asin', Autograd='_generated.autograd_kernels.asin')
 def asin(self, _table=asin_op.table):
     if hot.off:
         return asin_op(self)
@@ -7358,7 +7358,7 @@ def asin_out(self, out, _table=asin_out_op.table):
         return asin_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-acos_op = define('acos(Tensor self) -> Tensor', CPU='pointwise_unary.acos', CUDA='pointwise_unary.acos', Autograd='_generated.autograd_kernels.acos')
+acos_op = define('acos(Tensor self) -> Tensor', CPU='scalar.acos', CUDA='scalar.acos', Autograd='_generated.autograd_kernels.acos')
 def acos(self, _table=acos_op.table):
     if hot.off:
         return acos_op(self)
@@ -7376,7 +7376,7 @@ def acos_out(self, out, _table=acos_out_op.table):
         return acos_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-atan_op = define('atan(Tensor self) -> Tensor', CPU='pointwise_unary.atan', CUDA='pointwise_unary.atan', Autograd='_generated.autograd_kernels.atan')
+atan_op = define('atan(Tensor self) -> Tensor', CPU='scalar.atan', CUDA='scalar.atan', Autograd='_generated.autograd_kernels.atan')
 def atan(self, _table=atan_op.table):
     if hot.off:
         return atan_op(self)
@@ -7394,7 +7394,7 @@ def atan_out(self, out, _table=atan_out_op.table):
         return atan_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-sinh_op = define('sinh(Tensor self) -> Tensor', CPU='pointwise_unary.sinh', CUDA='pointwise_unary.sinh', Autograd='_generated.autograd_kernels.sinh')
+sinh_op = define('sinh(Tensor self) -> Tensor', CPU='scalar.sinh', CUDA='scalar.sinh', Autograd='_generated.autograd_kernels.sinh')
 def sinh(self, _table=sinh_op.table):
     if hot.off:
         return sinh_op(self)
@@ -7412,7 +7412,7 @@ def sinh_out(self, out, _table=sinh_out_op.table):
         return sinh_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-cosh_op = define('cosh(Tensor self) -> Tensor', CPU='pointwise_unary.cosh', CUDA='pointwise_unary.cosh', Autograd='_generated.autograd_kernels.cosh')
+cosh_op = define('cosh(Tensor self) -> Tensor', CPU='scalar.cosh', CUDA='scalar.cosh', Autograd='_generated.autograd_kernels.cosh')
 def cosh(self, _table=cosh_op.table):
     if hot.off:
         return cosh_op(self)
@@ -7430,7 +7430,7 @@ def cosh_out(self, out, _table=cosh_out_op.table):
         return cosh_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-tanh_op = define('tanh(Tensor self) -> Tensor', CPU='pointwise_unary.tanh', CUDA='pointwise_unary.tanh', Autograd='_generated.autograd_kernels.tanh')
+tanh_op = define('tanh(Tensor self) -> Tensor', CPU='scalar.tanh', CUDA='scalar.tanh', Autograd='_generated.autograd_kernels.tanh')
 def tanh(self, _table=tanh_op.table):
     if hot.off:
         return tanh_op(self)
@@ -7448,7 +7448,7 @@ def tanh_out(self, out, _table=tanh_out_op.table):
         return tanh_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-sigmoid_op = define('sigmoid(Tensor self) -> Tensor', CPU='pointwise_unary.sigmoid', CUDA='pointwise_unary.sigmoid', Autograd='_generated.autograd_kernels.sigmoid')
+sigmoid_op = define('sigmoid(Tensor self) -> Tensor', CPU='scalar.sigmoid', CUDA='scalar.sigmoid', Autograd='_generated.autograd_kernels.sigmoid')
 def sigmoid(self, _table=sigmoid_op.table):
     if hot.off:
         return sigmoid_op(self)
@@ -7790,7 +7790,7 @@ def exp2_out(self, out, _table=exp2_out_op.table):
         return exp2_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-log10_op = define('log10(Tensor self) -> Tensor', CPU='pointwise_unary.log10', CUDA='pointwise_unary.log10', Autograd='_generated.autograd_kernels.log10')
+log10_op = define('log10(Tensor self) -> Tensor', CPU='scalar.log10', CUDA='scalar.log10', Autograd='_generated.autograd_kernels.log10')
 def log10(self, _table=log10_op.table):
     if hot.off:
         return log10_op(self)
@@ -7808,7 +7808,7 @@ def log10_out(self, out, _table=log10_out_op.table):
         return log10_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-asinh_op = define('asinh(Tensor self) -> Tensor', CPU='pointwise_unary.asinh', CUDA='pointwise_unary.asinh', Autograd='_generated.autograd_kernels.asinh')
+asinh_op = define('asinh(Tensor self) -> Tensor', CPU='scalar.asinh', CUDA='scalar.asinh', Autograd='_generated.autograd_kernels.asinh')
 def asinh(self, _table=asinh_op.table):
     if hot.off:
         return asinh_op(self)
@@ -7826,7 +7826,7 @@ def asinh_out(self, out, _table=asinh_out_op.table):
         return asinh_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-acosh_op = define('acosh(Tensor self) -> Tensor', CPU='pointwise_unary.acosh', CUDA='pointwise_unary.acosh', Autograd='_generated.autograd_kernels.acosh')
+acosh_op = define('acosh(Tensor self) -> Tensor', CPU='scalar.acosh', CUDA='scalar.acosh', Autograd='_generated.autograd_kernels.acosh')
 def acosh(self, _table=acosh_op.table):
     if hot.off:
         return acosh_op(self)
@@ -7844,7 +7844,7 @@ def acosh_out(self, out, _table=acosh_out_op.table):
         return acosh_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-atanh_op = define('atanh(Tensor self) -> Tensor', CPU='pointwise_unary.atanh', CUDA='pointwise_unary.atanh', Autograd='_generated.autograd_kernels.atanh')
+atanh_op = define('atanh(Tensor self) -> Tensor', CPU='scalar.atanh', CUDA='scalar.atanh', Autograd='_generated.autograd_kernels.atanh')
 def atanh(self, _table=atanh_op.table):
     if hot.off:
         return atanh_op(self)

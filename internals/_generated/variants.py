@@ -70,6 +70,7 @@ from internals.aten.native import reductions
 from internals.aten.native import renorm
 from internals.aten.native import resampling
 from internals.aten.native import running_extrema
+from internals.aten.native import scalar
 from internals.aten.native import scans
 from internals.aten.native import scatter_gather
 from internals.aten.native import scatter_reduce
@@ -1398,46 +1399,46 @@ def neg_out(self, out):
     return pointwise_unary.neg(self, out=out)
 
 def exp_(self):
-    return pointwise_unary.exp(self, out=self)
+    return scalar.exp(self, out=self)
 
 def exp_out(self, out):
-    return pointwise_unary.exp(self, out=out)
+    return scalar.exp(self, out=out)
 
 def expm1_(self):
-    return pointwise_unary.expm1(self, out=self)
+    return scalar.expm1(self, out=self)
 
 def expm1_out(self, out):
-    return pointwise_unary.expm1(self, out=out)
+    return scalar.expm1(self, out=out)
 
 def log_(self):
-    return pointwise_unary.log(self, out=self)
+    return scalar.log(self, out=self)
 
 def log_out(self, out):
-    return pointwise_unary.log(self, out=out)
+    return scalar.log(self, out=out)
 
 def log1p_(self):
-    return pointwise_unary.log1p(self, out=self)
+    return scalar.log1p(self, out=self)
 
 def log1p_out(self, out):
-    return pointwise_unary.log1p(self, out=out)
+    return scalar.log1p(self, out=out)
 
 def log2_(self):
-    return pointwise_unary.log2(self, out=self)
+    return scalar.log2(self, out=self)
 
 def log2_out(self, out):
-    return pointwise_unary.log2(self, out=out)
+    return scalar.log2(self, out=out)
 
 def sqrt_(self):
-    return pointwise_unary.sqrt(self, out=self)
+    return scalar.sqrt(self, out=self)
 
 def sqrt_out(self, out):
-    return pointwise_unary.sqrt(self, out=out)
+    return scalar.sqrt(self, out=out)
 
 def rsqrt_(self):
-    return pointwise_unary.rsqrt(self, out=self)
+    return scalar.rsqrt(self, out=self)
 
 def rsqrt_out(self, out):
-    return pointwise_unary.rsqrt(self, out=out)
+    return scalar.rsqrt(self, out=out)
 
 def reciprocal_(self):
     return pointwise_unary.reciprocal(self, out=self)
@@ -1446,64 +1447,64 @@ def reciprocal_out(self, out):
     return pointwise_unary.reciprocal(self, out=out)
 
 def sin_(self):
-    return pointwise_unary.sin(self, out=self)
+    return scalar.sin(self, out=self)
 
 def sin_out(self, out):
-    return pointwise_unary.sin(self, out=out)
+    return scalar.sin(self, out=out)
 
 def cos_(self):
-    return pointwise_unary.cos(self, out=self)
+    return scalar.cos(self, out=self)
 
 def cos_out(self, out):
-    return pointwise_unary.cos(self, out=out)
+    return scalar.cos(self, out=out)
 
 def tan_(self):
-    return pointwise_unary.tan(self, out=self)
+    return scalar.tan(self, out=self)
 
 def tan_out(self, out):
-    return pointwise_unary.tan(self, out=out)
+    return scalar.tan(self, out=out)
 
 def asin_(self):
-    return pointwise_unary.asin(self, out=self)
+    return scalar.asin(self, out=self)
 
 def asin_out(self, out):
-    return pointwise_unary.asin(self, out=out)
+    return scalar.asin(self, out=out)
 
 def acos_(self):
-    return pointwise_unary.acos(self, out=self)
+    return scalar.acos(self, out=self)
 
 def acos_out(self, out):
-    return pointwise_unary.acos(self, out=out)
+    return scalar.acos(self, out=out)
 
 def atan_(self):
-    return pointwise_unary.atan(self, out=self)
+    return scalar.atan(self, out=self)
 
 def atan_out(self, out):
-    return pointwise_unary.atan(self, out=out)
+    return scalar.atan(self, out=out)
 
 def sinh_(self):
-    return pointwise_unary.sinh(self, out=self)
+    return scalar.sinh(self, out=self)
 
 def sinh_out(self, out):
-    return pointwise_unary.sinh(self, out=out)
+    return scalar.sinh(self, out=out)
 
 def cosh_(self):
-    return pointwise_unary.cosh(self, out=self)
+    return scalar.cosh(self, out=self)
 
 def cosh_out(self, out):
-    return pointwise_unary.cosh(self, out=out)
+    return scalar.cosh(self, out=out)
 
 def tanh_(self):
-    return pointwise_unary.tanh(self, out=self)
+    return scalar.tanh(self, out=self)
 
 def tanh_out(self, out):
-    return pointwise_unary.tanh(self, out=out)
+    return scalar.tanh(self, out=out)
 
 def sigmoid_(self):
-    return pointwise_unary.sigmoid(self, out=self)
+    return scalar.sigmoid(self, out=self)
 
 def sigmoid_out(self, out):
-    return pointwise_unary.sigmoid(self, out=out)
+    return scalar.sigmoid(self, out=out)
 
 def erf_(self):
     return pointwise_unary.erf(self, out=self)
@@ -1606,28 +1607,28 @@ def exp2_out(self, out):
     return pointwise_unary.exp2(self, out=out)
 
 def log10_(self):
-    return pointwise_unary.log10(self, out=self)
+    return scalar.log10(self, out=self)
 
 def log10_out(self, out):
-    return pointwise_unary.log10(self, out=out)
+    return scalar.log10(self, out=out)
 
 def asinh_(self):
-    return pointwise_unary.asinh(self, out=self)
+    return scalar.asinh(self, out=self)
 
 def asinh_out(self, out):
-    return pointwise_unary.asinh(self, out=out)
+    return scalar.asinh(self, out=out)
 
 def acosh_(self):
-    return pointwise_unary.acosh(self, out=self)
+    return scalar.acosh(self, out=self)
 
 def acosh_out(self, out):
-    return pointwise_unary.acosh(self, out=out)
+    return scalar.acosh(self, out=out)
 
 def atanh_(self):
-    return pointwise_unary.atanh(self, out=self)
+    return scalar.atanh(self, out=self)
 
 def atanh_out(self, out):
-    return pointwise_unary.atanh(self, out=out)
+    return scalar.atanh(self, out=out)
 
 def sinc_(self):
     return pointwise_unary.sinc(self, out=self)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import internals as torch
 from internals.aten.scalar_functions import entries, get
+from internals.aten.scalar_functions.table import T, exp, log1p, scalar
 from internals.aten.tensor_iterator import TensorIterator
 from internals.cuda import fallback
 from internals.cuda.kernels import functors
@@ -265,6 +266,14 @@ def same_function(name: str, *values: Any) -> None:
     if expected.is_floating_point() and name not in ("fmax", "fmin"):  # they may give either 0
         a, b = found.cpu().numpy(), expected.numpy()
         np.testing.assert_array_equal(np.signbit(a)[a == 0], np.signbit(b)[a == 0])
+
+
+def test_a_new_line_of_the_table_runs_on_the_device() -> None:
+    entry = scalar(lambda x: log1p(exp(x * T(2))))
+    x = numbers(torch.float32, (40,))
+    for dtype in (torch.float32, torch.float16):
+        t = x.to(dtype)
+        same(TensorIterator((t.cuda(),)).run(entry.loop), TensorIterator((t,)).run(entry.loop))
 
 
 def test_half_of_an_integer_is_rounded_to_even() -> None:

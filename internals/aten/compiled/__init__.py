@@ -8,7 +8,7 @@ In reading order:
 
 - `ready`: a kernel's machine code, or None where it cannot be had; `typed`: the same for kernels over one dtype. `scratch`:
   memory of kernels that is no tensor.
-- Elementwise: `loops` and `transcendental` (which function of one element stands for which loop), `walks` (how operands are
+- Elementwise: `loops` (which function of one element stands for which loop), `walks` (how operands are
   walked over), `elementwise` (the two put together for what a `TensorIterator` decided). `copying` does the same for copies and
   casts, `joining` for tensors put together.
 - `gathering`: reading and writing where an index says.

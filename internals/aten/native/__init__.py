@@ -5,6 +5,7 @@ autograd must know of it is its derivative. A *composite* kernel calls operators
 
 Element by element
     pointwise, pointwise_unary, pointwise_ternary   arithmetic; functions of one number; of three
+    scalar                                          exp, sin, sigmoid: what is a line of `aten/scalar_functions`
     comparison, bitwise, clamping                   <, logical_and; &, <<; clamp
     float_parts, float_power, integers, complex     signbit, frexp, nextafter; powers in double; gcd; real, angle, polar
     special                                         a package: gamma and error functions, Bessel's, polynomials

@@ -1,4 +1,4 @@
-"""One operand, one result an element: signs, exponentials, trigonometry, rounding (`aten/src/ATen/native/UnaryOps.cpp`).
+"""One operand, one result an element: signs, rounding, what is not as simple as `scalar` (`aten/src/ATen/native/UnaryOps.cpp`).
 
 Each kernel names the loop and what to compute in ("float": integers become the default dtype first); `TensorIterator` does
 the rest. `out` is the tensor to write to, or None.
@@ -59,100 +59,14 @@ def sign(self: Any, out: Any = None) -> Any:
     return TensorIterator((self,), out, "same").run(loops.copy if d.category == BOOL else loops.sign)
 
 
-def exp(self: Any, out: Any = None) -> Any:
-    """e to the power of self."""
-    return unary(np.exp, self, out)
-
-
-def expm1(self: Any, out: Any = None) -> Any:
-    """exp(self) - 1, exact for small arguments too."""
-    return unary(np.expm1, self, out)
-
-
-def log(self: Any, out: Any = None) -> Any:
-    """The natural logarithm: -inf at 0, NaN below."""
-    return unary(np.log, self, out)
-
-
-def log1p(self: Any, out: Any = None) -> Any:
-    """log(1 + self), exact for small arguments too."""
-    return unary(np.log1p, self, out)
-
-
-def log2(self: Any, out: Any = None) -> Any:
-    return unary(np.log2, self, out)
-
-
-def log10(self: Any, out: Any = None) -> Any:
-    return unary(np.log10, self, out)
-
-
 def exp2(self: Any, out: Any = None) -> Any:
     """2 to the power of self."""
     return unary(loops.exp2 if self.dtype.category == COMPLEX else np.exp2, self, out)
 
 
-def sqrt(self: Any, out: Any = None) -> Any:
-    """The square root: NaN below 0."""
-    return unary(np.sqrt, self, out)
-
-
-def rsqrt(self: Any, out: Any = None) -> Any:
-    """1 / sqrt(self)."""
-    return unary(loops.rsqrt, self, out)
-
-
 def reciprocal(self: Any, out: Any = None) -> Any:
     """1 / self."""
     return unary(loops.complex_reciprocal if self.is_complex() else np.reciprocal, self, out)
-
-
-def sin(self: Any, out: Any = None) -> Any:
-    return unary(np.sin, self, out)
-
-
-def cos(self: Any, out: Any = None) -> Any:
-    return unary(np.cos, self, out)
-
-
-def tan(self: Any, out: Any = None) -> Any:
-    return unary(np.tan, self, out)
-
-
-def asin(self: Any, out: Any = None) -> Any:
-    return unary(np.arcsin, self, out)
-
-
-def acos(self: Any, out: Any = None) -> Any:
-    return unary(np.arccos, self, out)
-
-
-def atan(self: Any, out: Any = None) -> Any:
-    return unary(np.arctan, self, out)
-
-
-def sinh(self: Any, out: Any = None) -> Any:
-    return unary(np.sinh, self, out)
-
-
-def cosh(self: Any, out: Any = None) -> Any:
-    return unary(np.cosh, self, out)
-
-
-def tanh(self: Any, out: Any = None) -> Any:
-    return unary(np.tanh, self, out)
-
-
-def asinh(self: Any, out: Any = None) -> Any:
-    return unary(np.arcsinh, self, out)
-
-
-def acosh(self: Any, out: Any = None) -> Any:
-    return unary(np.arccosh, self, out)
-
-
-def atanh(self: Any, out: Any = None) -> Any:
-    return unary(np.arctanh, self, out)
 
 
 def sinc(self: Any, out: Any = None) -> Any:
@@ -168,11 +82,6 @@ def deg2rad(self: Any, out: Any = None) -> Any:
 def rad2deg(self: Any, out: Any = None) -> Any:
     """Radians as degrees. Raises RuntimeError for complex."""
     return _converted("rad2deg", 180 / math.pi, self, out)
-
-
-def sigmoid(self: Any, out: Any = None) -> Any:
-    """1 / (1 + exp(-self)), without overflow at either end."""
-    return unary(loops.sigmoid, self, out)
 
 
 def erf(self: Any, out: Any = None) -> Any:

@@ -51,15 +51,9 @@ class ScalarFunction(Template):
         self.operands, self.numbers = ((), ()) if formula is None else _parameters(formula)
         self.dtypes, self.quick, self.compiled = dtypes, quick, compiled
         self.on_integers, self.on_bools = on_integers, on_bools or on_integers
+        self.own_loop: Any = None
         if ufunc is not None:
             self.made_by(ufunc)
-
-    @cached_property
-    def loop(self) -> Any:
-        """What `TensorIterator` runs with numpy: the formula on whole arrays, if nothing is quicker."""
-        from .on_arrays import loop_of
-
-        return self.made_by(loop_of(self))
 
     def made_by(self, loop: Any) -> Any:
         """Let `loop`, one of numpy's or one written by hand, be the quick way. A decorator, too."""
@@ -67,7 +61,20 @@ class ScalarFunction(Template):
             _OF_UFUNC[loop] = self
         else:
             loop.scalar = self
-        self.__dict__["loop"] = loop
+        self.own_loop = loop
+        return loop
+
+    @property
+    def loop(self) -> Any:
+        """What `TensorIterator` runs with numpy: the formula on whole arrays, if nothing is quicker."""
+        return self._derived if self.own_loop is None else self.own_loop
+
+    @cached_property
+    def _derived(self) -> Any:
+        from .on_arrays import loop_of
+
+        loop = loop_of(self)
+        loop.scalar = self
         return loop
 
     def on(self, kind: str) -> ScalarFunction:

@@ -32,6 +32,8 @@ def parsed(entry: ScalarFunction) -> ast.Lambda | ast.FunctionDef:
     assert entry.formula is not None
     source = textwrap.dedent(inspect.getsource(entry.formula.function))
     found = [n for n in ast.walk(ast.parse(source)) if isinstance(n, (ast.Lambda, ast.FunctionDef))]
+    if len(found) != 1:
+        raise ValueError(f"{entry.name}: a line with two formulas cannot be told apart: {source}")
     return found[0]
 
 
@@ -83,7 +85,7 @@ def _single(x: Any) -> Any:
 @cache
 def function(entry: ScalarFunction, d: np.dtype[Any], writes: bool = False) -> Any:
     """The function of arrays of dtype `d`, which returns its result, or `writes` it to an `out`."""
-    if entry.formula is None or "loop" in entry.__dict__ and not writes:
+    if entry.own_loop is not None and not writes:
         return _returning(entry.loop)
     operands, numbers = entry.operands, entry.numbers
     writer = _Writer(entry, d)

@@ -4,7 +4,7 @@ What they are written in is told in `language.py`. A way through them, from one 
 work together:
 
 - Each thread for itself: `copy` (and `offset_of`, with which most kernels find an element), `ranges`, `moving`; `elementwise`,
-  whose operations are the one-liners of `functors` and `functors_nn`.
+  whose operations are those of `functors`.
 - Threads that read, or write, where data tells them to: `assertion` (how a kernel says that an index is wrong), `gather`,
   `indexing`, `embedding`. Threads that look at the neighbourhood of their element: `pooling`, `upsampling`, `windows`.
 - A block that puts together what its threads found, in shared memory or by shuffles: `accumulators` (what is put together),

@@ -6,7 +6,7 @@ A function here is what `CUDA: cuda.reductions.sum` in an entry of `native_funct
 
 - The beginning: `copy` (copies in all directions, fills, and `walk`, with which tensors are walked over together), `opmath` (in
   which type is computed); `ranges`, `joining`, `moving`.
-- Elementwise operators: `elementwise`, which `TensorIterator` comes to, and `loops`, which tells it what to do.
+- Elementwise operators: `elementwise`, which `TensorIterator` comes to.
 - Reductions: `reducing` (how a reduction is spread over the device), `reductions`, `extrema`, `moments`, `norms`; of rows:
   `softmax`, `normalization`, `normalization_backward`, `nll_loss`, `scans`, `sorting`.
 - Indices: `scatter_gather`, `indexing` with `device_index`, `compaction`, `embedding`; `accumulating` adds with atomics.

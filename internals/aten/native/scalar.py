@@ -1,0 +1,49 @@
+"""Kernels of operators that do one thing to each element and have nothing to check: `scalar.sin`.
+
+`native_functions` names them, and they are what the table says (`scalar_functions/table.py`): a
+kernel is made when it is first asked for. Integers become the default dtype first, unless the
+formula is for them, too. A formula that is written for real numbers refuses complex ones.
+
+How the real one differs: `CREATE_UNARY_TORCH_IMPL_FUNC(sin_out, sin_stub)`, a macro in
+`aten/src/ATen/native/UnaryOps.cpp`, does this for every such operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from internals._generated.fast_lane import unary
+from internals.aten.dtype_checks import not_implemented
+from internals.aten.scalar_functions import get
+from internals.aten.tensor_iterator import TensorIterator
+from internals.core.dtype import COMPLEX
+
+
+def _kernel(name: str) -> Callable[..., Any]:
+    entry = get(name)
+    operands, numbers, loop = len(entry.operands), entry.numbers, entry.loop
+    promote = "float" if entry.dtypes == "f" else "common"
+
+    def run_unary(self: Any, out: Any = None) -> Any:
+        return unary(loop, self, out)
+
+    def run(*given: Any, out: Any = None) -> Any:
+        it = TensorIterator(given[:operands], out, promote)
+        if it.common_dtype.category == COMPLEX:
+            raise not_implemented(f"{name}_cpu", it.common_dtype)
+        own = dict(zip(numbers, given[operands:]))
+        return it.run(partial(loop, **own) if own else loop)
+
+    return run if entry.own_loop is None else run_unary
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        kernel = _kernel(name)
+    except KeyError:
+        raise AttributeError(f"module {__name__!r} has no kernel {name!r}") from None
+    kernel.__name__ = kernel.__qualname__ = name
+    globals()[name] = kernel
+    return kernel
