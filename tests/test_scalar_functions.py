@@ -68,11 +68,15 @@ def test_numbers_of_a_line_come_by_name() -> None:
     x = torch.from_numpy(numbers(20))
     assert torch.equal(kernels.leaky_relu(x, 0.5), torch.nn.functional.leaky_relu(x, 0.5))
     assert torch.equal(kernels.mse(x, x.flip(0)), (x - x.flip(0)) * (x - x.flip(0)))
+    assert torch.equal(kernels.hypot(x, x.flip(0)), torch.hypot(x, x.flip(0)))
+    assert torch.equal(kernels.gelu(x, out=torch.empty(0)), torch.nn.functional.gelu(x))
 
 
 def test_a_formula_for_real_numbers_refuses_complex_ones() -> None:
     with pytest.raises(NotImplementedError, match="\"softshrink_cpu\" not implemented for 'ComplexFloat'"):
         kernels.softshrink(torch.ones(2, dtype=torch.complex64), 0.5)
+    with pytest.raises(NotImplementedError, match="\"mish_cpu\" not implemented for 'ComplexFloat'"):
+        kernels.mish(torch.ones(2, dtype=torch.complex64))
     with pytest.raises(AttributeError, match="no kernel 'sinus'"):
         kernels.sinus  # noqa: B018
 

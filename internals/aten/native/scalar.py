@@ -14,6 +14,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from internals._generated.fast_lane import unary
 from internals.aten.dtype_checks import not_implemented
 from internals.aten.scalar_functions import get
@@ -23,20 +25,24 @@ from internals.core.dtype import COMPLEX
 
 def _kernel(name: str) -> Callable[..., Any]:
     entry = get(name)
-    operands, numbers, loop = len(entry.operands), entry.numbers, entry.loop
+    loop, numbers = entry.loop, entry.numbers
+    operands = loop.nin if isinstance(loop, np.ufunc) else len(entry.operands) or 1
     promote = "float" if entry.dtypes == "f" else "common"
+    is_real = entry.own_loop is None
 
     def run_unary(self: Any, out: Any = None) -> Any:
-        return unary(loop, self, out)
+        if is_real and self._geometry.dtype.category == COMPLEX:
+            raise not_implemented(f"{name}_cpu", self.dtype)
+        return unary(loop, self, out, promote)
 
     def run(*given: Any, out: Any = None) -> Any:
         it = TensorIterator(given[:operands], out, promote)
-        if it.common_dtype.category == COMPLEX:
+        if is_real and it.common_dtype.category == COMPLEX:
             raise not_implemented(f"{name}_cpu", it.common_dtype)
         own = dict(zip(numbers, given[operands:]))
         return it.run(partial(loop, **own) if own else loop)
 
-    return run if entry.own_loop is None else run_unary
+    return run_unary if operands == 1 and not numbers else run
 
 
 def __getattr__(name: str) -> Any:
