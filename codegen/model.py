@@ -131,7 +131,7 @@ def _parse(text: str) -> FunctionSchema:
         raise ValueError(f"{text}: a SymInt of PyTorch's file is an int here: no size is ever unknown")
     try:
         return parse_schema(text)
-    except ValueError as error:
+    except RuntimeError as error:
         raise ValueError(f"{text}: {error}") from None
 
 

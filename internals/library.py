@@ -50,7 +50,7 @@ class Library:
         op = dispatcher.define(f"{self.namespace}::{schema}")
         try:
             parsed = op.schema
-        except ValueError:
+        except RuntimeError:
             del dispatcher.operators[op.name]
             raise
         if parsed.is_mutable:

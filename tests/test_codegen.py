@@ -56,7 +56,7 @@ def test_every_variant_is_reachable_from_python() -> None:
     [
         ("- {func: 'f(Tensor x) -> Tensor', dispatch: {CPU: a.b}, typo: 1}", "unknown keys \\['typo'\\]"),
         ("- {func: 'f(Tensor x) -> Tensor', dispatch: {CPU: a.b}}\n" * 2, "declared twice"),
-        ("- {func: 'f(Matrix x) -> Tensor', dispatch: {CPU: a.b}}", r"f\(Matrix x\) -> Tensor: unknown type 'Matrix'"),
+        ("- {func: 'f(Matrix x) -> Tensor', dispatch: {CPU: a.b}}", r"f\(Matrix x\) -> Tensor: \nunknown type specifier"),
         ("- {func: 'f(SymInt[2] x) -> Tensor', dispatch: {CPU: a.b}}", "a SymInt of PyTorch's file is an int here"),
         ("- {func: 'f(Tensor x) -> Tensor', dispatch: {Cpu: a.b}}", "dispatch: there is no 'Cpu'; known are .*CPU, CUDA"),
         ("- {func: 'f(Tensor x) -> Tensor', dispatch: {CPU: b}}", "'b' names no kernel; write module.function"),

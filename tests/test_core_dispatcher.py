@@ -217,7 +217,7 @@ def test_errors_say_what_is_missing() -> None:
             lib.impl("g", lambda x: x, "CPU")
         with pytest.raises(RuntimeError, match="multiple times"):
             lib.define("f(Tensor x) -> Tensor")
-        with pytest.raises(ValueError, match="unknown type"):
+        with pytest.raises(RuntimeError, match="unknown type specifier"):
             lib.define("h(Tonsor x) -> Tensor")
     with pytest.raises(ValueError, match="reserved namespace"):
         Library("aten", "DEF")

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-import internals as torch  # noqa: F401
+import internals  # noqa: F401
 from internals.core.dispatcher import dispatcher
-from internals.core.schema import parse_schema, parse_type
+from internals.core.schema import parse_schema
 from tests.answers import answer
 
 
@@ -62,7 +62,7 @@ FACTORY_OPTIONS = {
     ],
 )
 def test_types(text: str, shown: str) -> None:
-    assert str(parse_type(text)[0]) == shown
+    assert str(parse_schema(f"f({text} x) -> ()").arguments[0].type) == shown
 
 
 def test_parts_of_a_schema() -> None:
@@ -79,15 +79,25 @@ def test_parts_of_a_schema() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("add(Tensor self", "not a schema"),
-        ("add(Tensr self) -> Tensor", "unknown type 'Tensr'"),
-        ("add(Tensor) -> Tensor", "not an argument"),
-        ("add(int k=four) -> Tensor", "can't read the default 'four'"),
+        ("add(Tensor self", "expected ) but found 'eof' here"),
+        ("add(Tensr self) -> Tensor", "unknown type specifier"),
+        ("add(Tensor) -> Tensor", "expected ident but found ')' here"),
+        ("add(Tensor x) Tensor", "expected arrow but found 'ident' here"),
+        ("add(Tensor(a! x) -> Tensor", "expected ) but found 'ident' here"),
+        ("add(int k=four) -> Tensor", "invalid numeric default value"),
     ],
 )
 def test_errors_name_the_part(text: str, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(RuntimeError) as caught:
         parse_schema(text)
+    assert message in str(caught.value)
+    assert str(caught.value).partition(":\n")[0] == answer(lambda torch: refusal(torch, text), about=(text,))
+
+
+def refusal(torch: Any, text: str) -> str:
+    with pytest.raises(RuntimeError) as caught:
+        torch._C.parse_schema(text)
+    return str(caught.value).partition(":\n")[0]
 
 
 def test_a_default_may_be_infinite() -> None:

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from internals.core.source_range import Source
+from internals.core.token_reader import unquote
 from internals.jit.ir import BoolType, DictType, Graph, IntType, ListType, StringType, TensorType, TupleType
 from internals.jit.ir.parser import parse_ir
-from internals.jit.ir.source_range import Source
-from internals.jit.ir.token_reader import unquote
 from internals.jit.ir.type_parser import parse_type
 
 LOOP = """\

@@ -75,7 +75,7 @@ def test_str_gives_the_text_back(text: str) -> None:
         ("f(Tensor) -> Tensor", "expected ident"),
         ("f(Tensor x -> Tensor", "expected"),
         ("f(Tensor x) Tensor", "expected arrow"),
-        ("f(int x=banana) -> int", "'banana' is not a default value"),
+        ("f(int x=banana) -> int", "invalid numeric default value"),
         ("f(int x) -> int y z", "expected eof"),
     ],
 )

@@ -4,16 +4,17 @@
 it gives the line back. A `!` in an annotation, `Tensor(a!)`, says that the op writes to that argument; `Tensor(a)` on an
 argument and a result says that the result is a view of it. `*` makes the rest keyword-only.
 
-How the real one differs: PyTorch has two parsers, one in C++ for the JIT and one in Python for code generation, and more
-types (SymInt, Storage, Dimname, quantizers, function types).
+How the real one differs: PyTorch has two parsers, one in C++ for dispatcher and JIT and one in Python for code generation, and
+more types (SymInt, Storage, Dimname, quantizers, function types).
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
+
+from .schema_parser import UNKNOWN_TYPE, DefaultKind, SchemaParser
+from .token_reader import IDENT, NUMBER
 
 BASE_TYPES = ("Tensor", "Scalar", "int", "float", "bool", "str", "complex", "ScalarType", "Layout", "Device", "MemoryFormat",
               "Generator", "Storage", "Stream")  # fmt: skip
@@ -122,94 +123,55 @@ class FunctionSchema:
         return str(self.returns[0]) if len(self.returns) == 1 else f"({', '.join(map(str, self.returns))})"
 
 
-_HEAD = re.compile(
-    r"^(?:(?P<ns>\w+)::)?(?P<name>\w+)(?:\.(?P<overload>\w+))?\((?P<args>.*)\)\s*->\s*(?P<returns>.+)$", re.S
-)
-_TYPE = re.compile(
-    r"^(?P<base>\w+)(?:\((?P<alias>[^)]*)\))?(?P<inner>\?)?(?P<list>\[(?P<size>\d*)\])?(?:\((?P<alias2>[^)]*)\))?(?P<optional>\?)?$"
-)
-
-
 def parse_schema(text: str) -> FunctionSchema:
-    """Parse one declaration. Raises ValueError that names the part which could not be read."""
-    m = _HEAD.match(text.strip())
-    if not m:
-        raise ValueError(f"not a schema: {text!r} (expected `name.overload(Type arg, ...) -> Type`)")
-    arguments, kwarg_only = [], False
-    for part in _split(m["args"]):
-        if part == "*":
-            kwarg_only = True
-        elif part:
-            arguments.append(_parse_argument(part, kwarg_only, text))
-    returns = m["returns"].strip()
-    inner = returns[1:-1] if returns.startswith("(") else returns
-    return FunctionSchema(
-        m["ns"] or "aten",
-        m["name"],
-        m["overload"] or "",
-        tuple(arguments),
-        tuple(_parse_return(r, text) for r in _split(inner) if r),
-    )
+    """Parse one declaration. Raises RuntimeError that shows the place which could not be read."""
+    return _Parser(text).schema()
 
 
-def parse_type(text: str) -> tuple[Type, str]:
-    """A type and its alias annotation ("" if none). Raises ValueError for an unknown type."""
-    m = _TYPE.match(text.strip())
-    if not m or m["base"] not in BASE_TYPES:
-        raise ValueError(f"unknown type {text!r}; known are {', '.join(BASE_TYPES)} with [], [n] and ?")
-    inner, outer = bool(m["inner"]), bool(m["optional"])
-    is_list = m["list"] is not None
-    alias = (m["alias"] or m["alias2"] or "").split(" ->")[0].strip()
-    size = int(m["size"]) if m["size"] else None
-    return Type(m["base"], is_list, size, outer or (inner and not is_list), inner and is_list), alias
+class _Parser(SchemaParser[tuple[Type, str], Argument, Return]):
+    named_defaults = {
+        "None": None, "True": True, "False": False, "Mean": 1, "Sum": 2, "inf": float("inf"), "long": "long",
+        "contiguous_format": "contiguous_format",
+    }  # fmt: skip
 
+    def schema(self) -> FunctionSchema:
+        parts = self.parse()
+        if parts.is_vararg or parts.is_varret:
+            raise RuntimeError(f"{self.reader.text}: an operator of the dispatcher has a fixed number of arguments and results")
+        return FunctionSchema(parts.namespace, parts.name, parts.overload, parts.arguments, parts.returns)
 
-def _parse_argument(text: str, kwarg_only: bool, whole: str) -> Argument:
-    declared, _, default = text.partition("=")
-    type_text, _, name = declared.strip().rpartition(" ")
-    if not type_text or not name.isidentifier():
-        raise ValueError(f"not an argument: {text!r} in {whole!r} (expected `Type name` or `Type name=default`)")
-    type, alias = parse_type(type_text)
-    if not default:
-        return Argument(name, type, kwarg_only=kwarg_only, alias=alias)
-    return Argument(name, type, True, _parse_default(default.strip(), type, whole), kwarg_only, alias)
+    def type(self) -> tuple[Type, str]:
+        """A type and its alias annotation, "" if there is none."""
+        reader = self.reader
+        base = reader.expect_kind(IDENT)
+        if base.text not in BASE_TYPES:
+            raise reader.error(UNKNOWN_TYPE, base)
+        alias, optional = self._alias(), reader.accept("?")
+        if not reader.accept("["):
+            return Type(base.text, optional=optional), alias
+        size = reader.integer() if reader.current.kind == NUMBER else None
+        reader.expect("]")
+        alias = alias or self._alias()
+        return Type(base.text, True, size, reader.accept("?"), optional), alias
 
+    def _alias(self) -> str:
+        """Of `(a! -> *)`, what comes before the arrow."""
+        if not self.reader.accept("("):
+            return ""
+        words = self.reader.expect_kind(IDENT).text + "!" * self.reader.accept("!")
+        if self.reader.accept("->") and not self.reader.accept("*"):
+            self.reader.expect_kind(IDENT)
+        self.reader.expect(")")
+        return words
 
-def _parse_return(text: str, whole: str) -> Return:
-    type_text, _, name = text.strip().rpartition(" ")
-    if not type_text:
-        type_text, name = name, ""
-    type, alias = parse_type(type_text)
-    return Return(type, name, alias)
+    def default_kind(self, type: tuple[Type, str]) -> DefaultKind:
+        return DefaultKind(type[0].is_list, type[0].list_size, type[0].base == "float")
 
+    def argument(self, name: str, type: tuple[Type, str], **rest: Any) -> Argument:
+        return Argument(name, type[0], "default" in rest, alias=type[1], **rest)
 
-_NAMED_DEFAULTS = {
-    "None": None,
-    "True": True,
-    "False": False,
-    "Mean": 1,
-    "Sum": 2,
-    "inf": float("inf"),
-    "-inf": float("-inf"),
-}
-
-
-def _parse_default(text: str, type: Type, whole: str) -> Any:
-    if text in _NAMED_DEFAULTS:
-        return _NAMED_DEFAULTS[text]
-    if text.startswith("["):
-        return [_parse_default(t, Type(type.base), whole) for t in _split(text[1:-1]) if t]
-    if text[0] in "\"'":
-        return text[1:-1]
-    if type.base in ("MemoryFormat", "Layout", "ScalarType"):
-        return text
-    try:
-        value: Any = float(text) if any(c in text for c in ".e") else int(text)
-    except ValueError:
-        raise ValueError(f"can't read the default {text!r} in {whole!r}") from None
-    if type.is_list and type.list_size and type.base == "int":
-        return [value] * type.list_size
-    return float(value) if type.base == "float" else value
+    def result(self, name: str, type: tuple[Type, str]) -> Return:
+        return Return(type[0], name, type[1])
 
 
 def _show_default(value: Any, type: Type) -> str:
@@ -218,14 +180,3 @@ def _show_default(value: Any, type: Type) -> str:
             return _show_default(value[0], type)
         return f"[{', '.join(_show_default(v, type) for v in value)}]"
     return f'"{value}"' if isinstance(value, str) and type.base == "str" else str(value)
-
-
-def _split(text: str) -> Iterator[str]:
-    """Split at the commas that are not inside brackets."""
-    depth, start = 0, 0
-    for i, c in enumerate(text):
-        depth += (c in "([") - (c in ")]")
-        if c == "," and depth == 0:
-            yield text[start:i].strip()
-            start = i + 1
-    yield text[start:].strip()

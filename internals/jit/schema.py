@@ -10,10 +10,10 @@ may point into: `(a)` on an argument and on a result means the result may be a v
 there, `(a -> *)` that the value enters the set called a and leaves it for the wildcard set, which may be anything: an element
 appended to a list can be reached through any value that may be that list.
 
-`str(schema)` is the text as PyTorch prints it; `schema_parser.py` reads it. `internals.core.schema` is the dispatcher's own
-parser, which knows only the types that operators are declared with.
+`str(schema)` is the text as PyTorch prints it; `schema_parser.py` reads it. `internals.core.schema` has the dispatcher's schemas,
+which know only the types that operators are declared with.
 
-How the real one differs: one parser serves the dispatcher and the JIT; types that print alike may be two there (`int` and
+How the real one differs: one class serves the dispatcher and the JIT; types that print alike may be two there (`int` and
 `SymInt`), and a schema says for each argument whether it came from code generation.
 """
 

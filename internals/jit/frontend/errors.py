@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 from . import error_report
 
 if TYPE_CHECKING:
-    from ..ir.source_range import SourceRange
+    from internals.core.source_range import SourceRange
+
     from .source import SourceContext
 
 

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from textwrap import dedent
 from typing import Any
 
-from ..ir.source_range import Source, SourceRange
+from internals.core.source_range import Source, SourceRange
+
 from . import error_report
 
 PARSER_LOCK = threading.RLock()

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
-from ..ir.source_range import SourceRange
+from internals.core.source_range import SourceRange
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@
                                             types of values, and what schemas say of their memory
     printer.py, tensor_text.py, dialect_101.py, annotate_aliases.py
                                             graphs as text: today's, the talk's, and with the memory made visible
-    parser.py, type_parser.py, literal_parser.py, token_reader.py
+    parser.py, type_parser.py, literal_parser.py
                                             and text as graphs
     source_range.py                         where a node came from
     verifier.py, verifier_rules.py          what must hold in every graph
@@ -15,6 +15,8 @@ How the real one differs: types are in `aten/src/ATen/core`, since the dispatche
 that the graph owns, and Python sees them through wrappers.
 """
 
+from internals.core.source_range import Frame, Source, SourceRange, StackRange, shown_name
+
 from .attributes import Attribute
 from .block import Block, all_nodes
 from .class_type import ClassAttribute, ClassType
@@ -22,7 +24,6 @@ from .constants import constant_of, insert_constant, is_constant, is_constant_va
 from .graph import Graph
 from .node import Node
 from .parser import parse_ir
-from .source_range import Frame, Source, SourceRange, StackRange, shown_name
 from .tensor_type import TensorType, type_verbosity, unshaped
 from .type_parser import parse_type
 from .types import (

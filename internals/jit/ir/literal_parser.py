@@ -21,10 +21,10 @@ from internals.construction import tensor
 from internals.core.device import device
 from internals.core.dtype import dtype, float32, int64
 from internals.core.tensor_impl import TensorImpl
+from internals.core.token_reader import IDENT, NUMBER, STRING, Token, TokenReader
 
 from .graph import Graph
 from .tensor_type import TensorType
-from .token_reader import IDENT, NUMBER, STRING, Token, TokenReader
 from .type_parser import DTYPES, TypeParser
 from .types import BoolType, ComplexType, DeviceObjType, DictType, FloatType, ListType, OptionalType, TupleType, Type
 

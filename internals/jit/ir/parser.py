@@ -22,13 +22,14 @@ import itertools
 import re
 from collections import ChainMap
 
+from internals.core.source_range import Source, SourceRange
+from internals.core.token_reader import END, IDENT, VALUE, Token, TokenReader
+
 from .block import Block
 from .class_type import ClassType
 from .graph import Graph
 from .literal_parser import LiteralParser
 from .node import Node
-from .source_range import Source, SourceRange
-from .token_reader import END, IDENT, VALUE, Token, TokenReader
 from .type_parser import TypeParser
 from .types import Type
 from .value import Value

@@ -18,12 +18,13 @@ from typing import NamedTuple
 from internals.core.device import TYPES as DEVICE_TYPES
 from internals.core.device import device
 from internals.core.dtype import SCALAR_TYPE_NAME
+from internals.core.schema_parser import UNKNOWN_TYPE
+from internals.core.token_reader import END, IDENT, NUMBER, TokenReader
 
 from . import types as t
 from .alias_info import WILDCARD, AliasInfo
 from .class_type import ClassType
 from .tensor_type import TensorType
-from .token_reader import END, IDENT, NUMBER, TokenReader
 
 BASE_TYPES: dict[str, t.Type] = {
     "int": t.IntType.get(), "float": t.FloatType.get(), "bool": t.BoolType.get(), "complex": t.ComplexType.get(),
@@ -38,11 +39,6 @@ BASE_TYPES: dict[str, t.Type] = {
 }  # fmt: skip
 
 DTYPES = {name: dtype for dtype, name in SCALAR_TYPE_NAME.items()}
-
-UNKNOWN_TYPE = (
-    "unknown type specifier. Common valid schema types include Tensor, SymInt, int, float, bool, Scalar; for a full list, please"
-    " see https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/README.md#func "
-)
 
 
 def parse_type(text: str, *, in_graph: bool = True, classes: dict[str, ClassType] | None = None) -> t.Type:

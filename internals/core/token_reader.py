@@ -1,4 +1,4 @@
-"""Words and signs of the IR's texts: types, schemas and graphs are read with this (`torch/csrc/jit/frontend/lexer.h`).
+"""Words and signs of texts: schemas, types and graphs are read with this (`torch/csrc/jit/frontend/lexer.h`).
 
 A `TokenReader` walks a text one token at a time; `current` is the token not yet consumed. A token is a name, a number, a
 quoted string, a value (`%x.1`) or a sign; blanks and comments separate them. `items` reads a bracketed list whatever its
@@ -13,8 +13,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
-
-from .source_range import Source, SourceRange
 
 T = TypeVar("T")
 
@@ -131,6 +129,8 @@ class TokenReader:
 
     def error(self, message: str, token: Token | None = None, leading_newline: bool = True) -> RuntimeError:
         """An error to raise: the message, and the text with the token underlined."""
+        from .source_range import Source, SourceRange
+
         start, end = (token or self.current)[2:]
         if start == end:
             end = start + 1

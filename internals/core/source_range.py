@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 CONTEXT = 3
 CONTEXT_101 = 10
-_CHECKOUT = str(Path(__file__).resolve().parents[3]) + os.sep
+_CHECKOUT = str(Path(__file__).resolve().parents[2]) + os.sep
 _CELL = re.compile(r"^<ipython-input-|[\\/]ipykernel_\d+[\\/]")
 
 

@@ -1,0 +1,125 @@
+"""The grammar of operator schemas (`torch/csrc/jit/frontend/function_schema_parser.cpp`).
+
+    schema   = name ["." overload] "(" argument {"," argument} ["*"] ["..."] ")" "->" results
+    argument = type name ["=" default]
+    results  = type [name] | "(" results ")" | "..."
+
+What a type is, and what is made of it, say the two who read schemas: the dispatcher (`schema.py`), for which a type is a word and
+its suffixes, and the JIT (`internals/jit/schema_parser.py`), whose types are those of its values.
+
+How the real one differs: it can read a schema without types for the arguments, and knows names of more defaults.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from .token_reader import END, IDENT, NUMBER, STRING, TokenReader, unquote
+
+T = TypeVar("T")
+A = TypeVar("A")
+R = TypeVar("R")
+
+UNKNOWN_TYPE = (
+    "unknown type specifier. Common valid schema types include Tensor, SymInt, int, float, bool, Scalar; for a full list, please"
+    " see https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/README.md#func "
+)
+
+
+class Parts(NamedTuple):
+    """What a schema says. A name without namespace is in aten."""
+
+    namespace: str
+    name: str
+    overload: str
+    arguments: tuple[Any, ...]
+    is_vararg: bool
+    returns: tuple[Any, ...]
+    is_varret: bool
+
+
+class DefaultKind(NamedTuple):
+    """What has to be known of a type to read a default: `int[2] stride=1` gives [1, 1]."""
+
+    is_list: bool
+    size: int | None
+    is_float: bool
+
+
+class SchemaParser(Generic[T, A, R]):
+    """Reads one schema. Raises RuntimeError that shows where the text goes wrong."""
+
+    named_defaults: dict[str, Any] = {}
+
+    def __init__(self, text: str) -> None:
+        self.reader = TokenReader(text)
+
+    def type(self) -> T:
+        """The type that comes next, with its annotation."""
+        raise NotImplementedError
+
+    def default_kind(self, type: T) -> DefaultKind:
+        raise NotImplementedError
+
+    def argument(self, name: str, type: T, **rest: Any) -> A:
+        """`rest` are `kwarg_only` and, if there is one, `default`."""
+        raise NotImplementedError
+
+    def result(self, name: str, type: T) -> R:
+        raise NotImplementedError
+
+    def parse(self) -> Parts:
+        reader = self.reader
+        name = reader.expect_kind(IDENT).text
+        namespace = "aten"
+        if reader.accept(":"):
+            reader.expect(":")
+            namespace, name = name, reader.expect_kind(IDENT).text
+        overload = reader.expect_kind(IDENT).text if reader.accept(".") else ""
+        self.kwarg_only = False
+        found = reader.items("(", ",", ")", self._argument)
+        reader.expect("->")
+        returned = reader.items("(", ",", ")", self._result) if reader.at("(") else [self._result()]
+        if reader.current.kind != END:
+            raise reader.expected(END)
+        arguments = tuple(a for a in found if not isinstance(a, str))
+        returns = tuple(r for r in returned if r is not None)
+        return Parts(namespace, name, overload, arguments, "..." in found, returns, None in returned)
+
+    def _argument(self) -> A | str:
+        reader = self.reader
+        if reader.accept("..."):
+            return "..."
+        if reader.accept("*"):
+            self.kwarg_only = True
+            return "*"
+        type = self.type()
+        name = reader.expect_kind(IDENT).text
+        if not reader.accept("="):
+            return self.argument(name, type, kwarg_only=self.kwarg_only)
+        return self.argument(name, type, kwarg_only=self.kwarg_only, default=self._default(self.default_kind(type)))
+
+    def _result(self) -> R | None:
+        if self.reader.accept("..."):
+            return None
+        type = self.type()
+        return self.result(self.reader.next().text if self.reader.current.kind == IDENT else "", type)
+
+    def _default(self, kind: DefaultKind) -> Any:
+        if kind.is_list and self.reader.at("["):
+            return self.reader.items("[", ",", "]", lambda: self._constant(kind.is_float))
+        value = self._constant(kind.is_float)
+        return [value] * (kind.size or 1) if kind.is_list and value is not None else value
+
+    def _constant(self, is_float: bool) -> Any:
+        reader = self.reader
+        sign = -1 if reader.accept("-") else 1
+        token = reader.next()
+        if token.kind == NUMBER:
+            return sign * (int(token.text) if token.text.isdigit() and not is_float else float(token.text))
+        if token.kind == STRING:
+            return unquote(token.text)
+        if token.text not in self.named_defaults:
+            raise reader.error("invalid numeric default value", token)
+        value = self.named_defaults[token.text]
+        return -value if sign < 0 else value
