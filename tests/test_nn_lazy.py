@@ -127,3 +127,17 @@ class Half(nn.modules.lazy.LazyModuleMixin, nn.Module):
 def test_a_layer_that_forgets() -> None:
     with pytest.raises(RuntimeError, match="module Half has not been fully initialized"):
         Half()(ours()(2))
+
+
+class Mixin:
+    pass
+
+
+class Named(nn.LazyLinear, Mixin):
+    """A lazy layer of a user's own."""
+
+
+def test_a_subclass_becomes_the_ordinary_layer_too() -> None:
+    layer = Named(3)
+    layer(ours()(2, 4))
+    assert type(layer) is nn.Linear

@@ -13,6 +13,7 @@ an LSTM.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from internals._generated import functions as F
@@ -25,117 +26,44 @@ State = tuple[Any, ...]
 Step = Callable[[Any, State, Any, Any, Any], State]
 
 
-def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> tuple[Any, Any]:
-    """One step: `input` (N, I) and the state (h, c), each (N, H), to the next (h, c). `w_ih` (4H, I), `w_hh` (4H, H).
+def _cell(step: Step, input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+    """One step: `input` (N, I) and the state, h (N, H) or, for an LSTM, (h, c), to the next state.
 
-    The four gates lie in the order input, forget, cell, output. Raises RuntimeError for sizes that do not fit.
+    `w_ih` (gates * H, I), `w_hh` (gates * H, H). Raises RuntimeError for sizes that do not fit.
     """
-    if len(hx) != 2:
-        raise RuntimeError("lstm_cell expects two hidden states")
-    h, c = _cell(_lstm_step, input, tuple(hx), w_ih, w_hh, b_ih, b_hh)
-    return h, c
+    states = _parts(step, hx, "lstm_cell")
+    _check_cell(input, states, w_ih, w_hh)
+    last = step(_input_gates(step, input, w_ih, b_ih, b_hh), states, w_hh.t(), b_hh, None)
+    return last if step is _lstm_step else last[0]
 
 
-def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
-    """One step: `input` (N, I) and the state (N, H) to the next state. `w_ih` (3H, I): the gates reset, update, new."""
-    return _cell(_gru_step, input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
-
-
-def rnn_tanh_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
-    """One step: tanh(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)."""
-    return _cell(_tanh_step, input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
-
-
-def rnn_relu_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
-    """One step: relu(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)."""
-    return _cell(_relu_step, input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
-
-
-def lstm(
-    input: Any, hx: Sequence[Any], params: Sequence[Any], has_biases: bool, num_layers: int, dropout: float, train: bool,
+def _layers(
+    step: Step, input: Any, hx: Any, params: Sequence[Any], has_biases: bool, num_layers: int, dropout: float, train: bool,
     bidirectional: bool, batch_first: bool,
-) -> tuple[Any, Any, Any]:  # fmt: skip
-    """A stack of LSTM layers over `input` (T, N, I), or (N, T, I) if `batch_first`: the outputs and the last (h, c).
+) -> tuple[Any, ...]:  # fmt: skip
+    """A stack of layers over `input` (T, N, I), or (N, T, I) if `batch_first`: the outputs and the last h, or h and c.
 
-    `hx` holds h and c, each (num_layers * directions, N, H); `params` the weights of layer 0, of its backward direction, of
-    layer 1 and so on: weight_ih, weight_hh, the two biases if `has_biases`, the projection of h if there is one.
+    `hx` holds h, or h and c, each (num_layers * directions, N, H); `params` the weights of layer 0, of its backward direction,
+    of layer 1 and so on: weight_ih, weight_hh, the two biases if `has_biases`, the projection of h if there is one.
     """
-    each = 2 + 2 * has_biases
-    projected = len(params) == (each + 1) * num_layers * (2 if bidirectional else 1)
-    if len(hx) != 2:
-        raise RuntimeError("lstm expects two hidden states")
-    states = list(zip(hx[0].unbind(0), hx[1].unbind(0)))
-    run = _Stack(_lstm_step, params, has_biases, projected, num_layers, dropout, train, bidirectional, batch_first)
-    output, last = run(input, states)
-    return output, F.stack([h for h, _ in last], 0), F.stack([c for _, c in last], 0)
+    return _Stack(step, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)(input, hx)
 
 
-def lstm_data(
-    data: Any, batch_sizes: Any, hx: Sequence[Any], params: Sequence[Any], has_biases: bool, num_layers: int, dropout: float,
+def _packed_layers(
+    step: Step, data: Any, batch_sizes: Any, hx: Any, params: Sequence[Any], has_biases: bool, num_layers: int, dropout: float,
     train: bool, bidirectional: bool,
-) -> tuple[Any, Any, Any]:  # fmt: skip
-    """`lstm` for a packed sequence: `data` has the steps of all sequences, `batch_sizes` how many take part in each step."""
-    each = 2 + 2 * has_biases
-    projected = len(params) == (each + 1) * num_layers * (2 if bidirectional else 1)
-    if len(hx) != 2:
-        raise RuntimeError("lstm expects two hidden states")
-    states = list(zip(hx[0].unbind(0), hx[1].unbind(0)))
-    run = _Packed(_lstm_step, params, has_biases, projected, num_layers, dropout, train, bidirectional, False)
+) -> tuple[Any, ...]:  # fmt: skip
+    """The same for a packed sequence: `data` has the steps of all, `batch_sizes` how many take part in each step."""
+    run = _Packed(step, params, has_biases, num_layers, dropout, train, bidirectional, False)
     run.batch_sizes = _steps(batch_sizes)
-    output, last = run(data, states)
-    return output, F.stack([h for h, _ in last], 0), F.stack([c for _, c in last], 0)
-
-
-def gru(
-    input: Any, hx: Any, params: Sequence[Any], has_biases: bool, num_layers: int, dropout: float, train: bool,
-    bidirectional: bool, batch_first: bool,
-) -> tuple[Any, Any]:  # fmt: skip
-    """A stack of GRU layers: the outputs and the last h. Arguments as for `lstm`, `hx` being one tensor."""
-    return _one_state(_gru_step, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
-
-
-def gru_data(
-    data: Any, batch_sizes: Any, hx: Any, params: Sequence[Any], has_biases: bool, num_layers: int, dropout: float,
-    train: bool, bidirectional: bool,
-) -> tuple[Any, Any]:  # fmt: skip
-    """`gru` for a packed sequence."""
-    return _one_packed(_gru_step, data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
-
-
-def rnn_tanh(
-    input: Any, hx: Any, params: Sequence[Any], has_biases: bool, num_layers: int, dropout: float, train: bool,
-    bidirectional: bool, batch_first: bool,
-) -> tuple[Any, Any]:  # fmt: skip
-    """A stack of plain recurrent layers with tanh. Arguments as for `gru`."""
-    return _one_state(_tanh_step, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
-
-
-def rnn_tanh_data(
-    data: Any, batch_sizes: Any, hx: Any, params: Sequence[Any], has_biases: bool, num_layers: int, dropout: float,
-    train: bool, bidirectional: bool,
-) -> tuple[Any, Any]:  # fmt: skip
-    """`rnn_tanh` for a packed sequence."""
-    return _one_packed(_tanh_step, data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
-
-
-def rnn_relu(
-    input: Any, hx: Any, params: Sequence[Any], has_biases: bool, num_layers: int, dropout: float, train: bool,
-    bidirectional: bool, batch_first: bool,
-) -> tuple[Any, Any]:  # fmt: skip
-    """A stack of plain recurrent layers with relu. Arguments as for `gru`."""
-    return _one_state(_relu_step, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
-
-
-def rnn_relu_data(
-    data: Any, batch_sizes: Any, hx: Any, params: Sequence[Any], has_biases: bool, num_layers: int, dropout: float,
-    train: bool, bidirectional: bool,
-) -> tuple[Any, Any]:  # fmt: skip
-    """`rnn_relu` for a packed sequence."""
-    return _one_packed(_relu_step, data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
+    return run(data, hx)
 
 
 def _lstm_step(gates: Any, state: State, w_hh: Any, b_hh: Any, w_hr: Any) -> State:
-    """`gates` (N, 4H) is what the input contributes, the biases included; `w_hh` (H, 4H) is transposed."""
+    """The four gates lie in the order input, forget, cell, output.
+
+    `gates` (N, 4H) is what the input contributes, the biases included; `w_hh` (H, 4H) is transposed.
+    """
     h, c = state
     i, f, g, o = F.addmm(gates, h, w_hh).chunk(4, 1)
     c = f.sigmoid() * c + i.sigmoid() * g.tanh()
@@ -144,7 +72,7 @@ def _lstm_step(gates: Any, state: State, w_hh: Any, b_hh: Any, w_hr: Any) -> Sta
 
 
 def _gru_step(gates: Any, state: State, w_hh: Any, b_hh: Any, w_hr: Any) -> State:
-    """The reset gate multiplies what the state contributes, its bias too: so `b_hh` is not in `gates`."""
+    """The gates reset, update, new. The first multiplies what the state contributes, its bias too: `b_hh` is not in `gates`."""
     (h,) = state
     input_r, input_z, input_n = gates.chunk(3, 1)
     hidden = h.mm(w_hh) if b_hh is None else F.addmm(b_hh, h, w_hh)
@@ -168,27 +96,32 @@ def _input_gates(step: Step, x: Any, w_ih: Any, b_ih: Any, b_hh: Any) -> Any:
     return linear(x, w_ih, b_ih if b_hh is None or step is _gru_step else b_hh if b_ih is None else b_ih + b_hh)
 
 
-def _cell(step: Step, input: Any, states: State, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> State:
-    _check_cell(input, states, w_ih, w_hh)
-    return step(_input_gates(step, input, w_ih, b_ih, b_hh), states, w_hh.t(), b_hh, None)
+def _parts(step: Step, hx: Any, operator: str = "lstm") -> State:
+    if step is not _lstm_step:
+        return (hx,)
+    if len(hx) != 2:
+        raise RuntimeError(f"{operator} expects two hidden states")
+    return tuple(hx)
 
 
 class _Stack:
     """Layers over layers of one kind of cell."""
 
     def __init__(
-        self, step: Step, params: Sequence[Any], has_biases: bool, projected: bool,
-        num_layers: int, dropout: float, train: bool, bidirectional: bool, batch_first: bool,
+        self, step: Step, params: Sequence[Any], has_biases: bool, num_layers: int, dropout: float, train: bool,
+        bidirectional: bool, batch_first: bool,
     ) -> None:  # fmt: skip
         self.step = step
-        self.weights = _weights(params, has_biases, projected)
         self.num_layers = num_layers
         self.dropout = dropout if train else 0.0
         self.directions = 2 if bidirectional else 1
+        projected = step is _lstm_step and len(params) == (3 + 2 * has_biases) * num_layers * self.directions
+        self.weights = _weights(params, has_biases, projected)
         self.batch_first = batch_first
 
-    def __call__(self, input: Any, states: Sequence[State]) -> tuple[Any, list[State]]:
+    def __call__(self, input: Any, hx: Any) -> tuple[Any, ...]:
         """The outputs of the top layer, and the last state of every layer and direction."""
+        states = list(zip(*(h.unbind(0) for h in _parts(self.step, hx))))
         for what, given in (("hidden states", states), ("weights", self.weights)):
             if len(given) != self.num_layers * self.directions:
                 raise RuntimeError(f"Expected more {what} in stacked_rnn")
@@ -204,7 +137,8 @@ class _Stack:
                 outputs.append(output)
                 last.append(state)
             x = outputs[0] if len(outputs) == 1 else F.cat(outputs, -1)
-        return (x.transpose(0, 1) if self.batch_first else x), last
+        output = x.transpose(0, 1) if self.batch_first else x
+        return (output, *(F.stack(list(h), 0) for h in zip(*last)))
 
     def unroll(self, x: Any, state: State, weights: Sequence[Any], backwards: bool) -> tuple[Any, State]:
         """The cell over time: outputs (T, N, H) in the order of time, and the state after the last step taken."""
@@ -256,21 +190,6 @@ def _steps(batch_sizes: Any) -> list[int]:
     return list(batch_sizes.tolist())
 
 
-def _one_packed(
-    step: Any, data: Any, batch_sizes: Any, hx: Any, params: Sequence[Any], has_biases: bool, num_layers: int, dropout: float,
-    train: bool, bidirectional: bool,
-) -> tuple[Any, Any]:  # fmt: skip
-    run = _Packed(step, params, has_biases, False, num_layers, dropout, train, bidirectional, False)
-    run.batch_sizes = _steps(batch_sizes)
-    output, last = run(data, [(h,) for h in hx.unbind(0)])
-    return output, F.stack([h for (h,) in last], 0)
-
-
-def _one_state(step: Any, input: Any, hx: Any, params: Sequence[Any], has_biases: bool, *rest: Any) -> tuple[Any, Any]:
-    output, last = _Stack(step, params, has_biases, False, *rest)(input, [(h,) for h in hx.unbind(0)])
-    return output, F.stack([h for (h,) in last], 0)
-
-
 def _weights(params: Sequence[Any], has_biases: bool, projected: bool) -> list[tuple[Any, ...]]:
     """(w_ih, w_hh, b_ih, b_hh, w_hr) for each layer and direction, None for what there is not."""
     each = 2 + 2 * has_biases + projected
@@ -295,3 +214,11 @@ def _check_cell(input: Any, states: Sequence[Any], w_ih: Any, w_hh: Any) -> None
             raise RuntimeError(
                 f"hidden{label} has inconsistent hidden_size: got {h.shape[1]}, expected {w_hh.shape[1]}"
             )
+
+
+lstm_cell, gru_cell = partial(_cell, _lstm_step), partial(_cell, _gru_step)
+rnn_tanh_cell, rnn_relu_cell = partial(_cell, _tanh_step), partial(_cell, _relu_step)
+lstm, gru = partial(_layers, _lstm_step), partial(_layers, _gru_step)
+rnn_tanh, rnn_relu = partial(_layers, _tanh_step), partial(_layers, _relu_step)
+lstm_data, gru_data = partial(_packed_layers, _lstm_step), partial(_packed_layers, _gru_step)
+rnn_tanh_data, rnn_relu_data = partial(_packed_layers, _tanh_step), partial(_packed_layers, _relu_step)

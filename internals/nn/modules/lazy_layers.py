@@ -19,10 +19,16 @@ from internals.nn.modules.linear import Linear
 from internals.nn.parameter import UninitializedBuffer, UninitializedParameter
 
 
-class LazyLinear(LazyModuleMixin, Linear):
-    """`Linear` whose `in_features` is the last size of its first input."""
+class _Lazy(LazyModuleMixin):
+    """A layer that becomes the ordinary one, which is its second base class."""
 
-    cls_to_become = Linear
+    def __init_subclass__(cls) -> None:
+        if cls.cls_to_become is None and len(cls.__bases__) > 1:
+            cls.cls_to_become = cls.__bases__[1]
+
+
+class LazyLinear(_Lazy, Linear):
+    """`Linear` whose `in_features` is the last size of its first input."""
 
     def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__(0, 0, False)
@@ -52,7 +58,7 @@ class LazyLinear(LazyModuleMixin, Linear):
             self.in_features = input.shape[-1]
 
 
-class _LazyConvXdMixin(LazyModuleMixin):
+class _LazyConvXdMixin(_Lazy):
     """A convolution whose `in_channels` are those of its first input.
 
     Raises RuntimeError for another number of dimensions, ValueError for channels that do not divide into `groups`.
@@ -114,40 +120,28 @@ class _LazyConvTranspose(_LazyConvXdMixin):
 class LazyConv1d(_LazyConv, Conv1d):
     """`Conv1d` without `in_channels`."""
 
-    cls_to_become = Conv1d
-
 
 class LazyConv2d(_LazyConv, Conv2d):
     """`Conv2d` without `in_channels`."""
-
-    cls_to_become = Conv2d
 
 
 class LazyConv3d(_LazyConv, Conv3d):
     """`Conv3d` without `in_channels`."""
 
-    cls_to_become = Conv3d
-
 
 class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
     """`ConvTranspose1d` without `in_channels`."""
-
-    cls_to_become = ConvTranspose1d
 
 
 class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
     """`ConvTranspose2d` without `in_channels`."""
 
-    cls_to_become = ConvTranspose2d
-
 
 class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
     """`ConvTranspose3d` without `in_channels`."""
 
-    cls_to_become = ConvTranspose3d
 
-
-class _LazyNormBase(LazyModuleMixin):
+class _LazyNormBase(_Lazy):
     """A normalization whose `num_features` are the channels of its first input. It has parameters and statistics by default."""
 
     def __init__(
@@ -182,34 +176,22 @@ class _LazyNormBase(LazyModuleMixin):
 class LazyBatchNorm1d(_LazyNormBase, BatchNorm1d):
     """`BatchNorm1d` without `num_features`."""
 
-    cls_to_become = BatchNorm1d
-
 
 class LazyBatchNorm2d(_LazyNormBase, BatchNorm2d):
     """`BatchNorm2d` without `num_features`."""
-
-    cls_to_become = BatchNorm2d
 
 
 class LazyBatchNorm3d(_LazyNormBase, BatchNorm3d):
     """`BatchNorm3d` without `num_features`."""
 
-    cls_to_become = BatchNorm3d
-
 
 class LazyInstanceNorm1d(_LazyNormBase, InstanceNorm1d):
     """`InstanceNorm1d` without `num_features`."""
-
-    cls_to_become = InstanceNorm1d
 
 
 class LazyInstanceNorm2d(_LazyNormBase, InstanceNorm2d):
     """`InstanceNorm2d` without `num_features`."""
 
-    cls_to_become = InstanceNorm2d
-
 
 class LazyInstanceNorm3d(_LazyNormBase, InstanceNorm3d):
     """`InstanceNorm3d` without `num_features`."""
-
-    cls_to_become = InstanceNorm3d
