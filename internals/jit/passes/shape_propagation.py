@@ -31,6 +31,7 @@ from internals.jit.ir.tensor_type import TensorType
 from internals.jit.ir.types import TupleType
 from internals.jit.ir.unify import unify_types
 from internals.jit.operators.alias_analysis import AliasDb
+from internals.jit.operators.second_names import first_name
 from internals.jit.passes.folding_limits import is_affordable, moderately
 from internals.jit.passes.overloads import NOT_CONSTANT, constant
 from internals.jit.passes.registry import graph_pass
@@ -45,19 +46,7 @@ if TYPE_CHECKING:
     from internals.jit.ir import Block, Graph, Node, Value
 
 RESIZING = frozenset(
-    f"aten::{name}"
-    for name in (
-        "resize_",
-        "resize_as_",
-        "set_",
-        "t_",
-        "transpose_",
-        "squeeze_",
-        "unsqueeze_",
-        "swapaxes_",
-        "swapdims_",
-        "data",
-    )
+    f"aten::{name}" for name in "resize_ resize_as_ set_ t_ transpose_ squeeze_ unsqueeze_ data".split()
 )
 NOT_TO_RUN = frozenset(
     ("aten::inverse", "aten::cholesky", "aten::linalg_inv", "aten::linalg_solve", "aten::item", "aten::tolist")
@@ -74,7 +63,7 @@ def propagate_input_shapes(graph: Graph) -> bool:
 class _Propagation:
     def __init__(self, graph: Graph) -> None:
         self.changed = False
-        self.resized = [n.inputsAt(0) for n in all_nodes(graph.block()) if n.kind() in RESIZING]
+        self.resized = [n.inputsAt(0) for n in all_nodes(graph.block()) if first_name(n.kind()) in RESIZING]
         self.aliases: Any = None
         if self.resized:
             self.aliases = AliasDb(graph)
