@@ -9,7 +9,9 @@ import pytest
 
 import internals
 from internals import jit
+from internals.jit.frontend import NotSupportedError
 from internals.nn import functional as F
+from internals.scripting import dispatches
 from tests.answers import answer
 from tests.jit_modules import namespace
 from tests.jit_sources import define, plain
@@ -22,6 +24,10 @@ REFUSED = {"triplet_margin_with_distance_loss"}
 @pytest.mark.filterwarnings("ignore")
 def test_it_is_scripted_or_an_operator(name: str) -> None:
     function = getattr(F, name)
+    if function in dispatches:  # a flag says which of two functions it is
+        with pytest.raises(NotSupportedError, match="variable number of arguments"):
+            jit.script(function)
+        return
     try:
         scripted = jit.script(function)
     except TypeError as error:
@@ -81,6 +87,16 @@ CALLS = """
     torch.lu(x)
     torch.lu(x, get_infos=True)
 """
+
+
+@pytest.mark.parametrize("name", ["norm", "tensordot"])
+def test_an_overloaded_function_is_compiled_where_it_is_called(name: str) -> None:
+    def refusal(torch: Any) -> str:
+        with pytest.raises(RuntimeError) as caught:
+            torch.jit.script(getattr(torch, name))
+        return str(caught.value).strip()
+
+    assert refusal(internals) == answer(refusal, about=(name,))
 
 
 def told(torch: Any, call: str) -> list[Any]:

@@ -23,9 +23,10 @@ from internals.scripting import dispatches, overloads
 
 from . import modifiers
 from .annotations import named_tuple, signature_types
-from .build_tree import default_arguments, tree_of
+from .build_tree import VARIABLE_ARGUMENTS, default_arguments, tree_of
 from .builtin_table import find_builtin
 from .error_report import error
+from .errors import NotSupportedError
 from .resolution import closure_resolver
 from .signatures import fitting_defaults
 
@@ -49,7 +50,14 @@ _in_progress: dict[Any, BeingCompiled] = {}
 
 
 def compile_python_function(fn: Callable[..., Any]) -> ScriptFunction:
-    """The compiled form of `fn`, made now or earlier."""
+    """The compiled form of `fn`, made now or earlier. Raises RuntimeError for one that a call has to choose from."""
+    if fn in overloads:
+        raise RuntimeError(
+            f"Function {qualified_name(fn)} cannot be directly compiled because it is overloaded. It must be used in a context "
+            "of a function where its inputs can determine which overload to call."
+        )
+    if fn in dispatches:
+        raise NotSupportedError(tree_of(inspect.unwrap(fn), fn.__name__).range, VARIABLE_ARGUMENTS)
     known = _compiled.get(fn)
     if known is None:
         known = _compiled[fn] = _compile(fn, tree_of(fn, fn.__name__), default_arguments(fn))
