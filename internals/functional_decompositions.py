@@ -22,8 +22,9 @@ _REMOVED = "This function was deprecated since version 1.9 and is now removed."
 
 
 def _lu_with_infos(
-    A: Tensor, pivot: bool = True, get_infos: bool = False, out: tuple[Tensor, Tensor, Tensor] | None = None
-) -> tuple[Tensor, Tensor, Tensor]:
+    A: Tensor, pivot: bool = True, get_infos: bool = False,
+    out: tuple[Tensor, Tensor, Tensor] | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     result = F._lu_with_info(A, pivot, not get_infos)
     if out is None:
         return result

@@ -84,7 +84,9 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
             "tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] containing two lists, but got "
             f"dims={dims}"
         )
-    return F.tensordot(a, b, dims_a, dims_b) if out is None else F.tensordot(a, b, dims_a, dims_b, out=out)
+    if out is None:
+        return F.tensordot(a, b, dims_a, dims_b)
+    return F.tensordot(a, b, dims_a, dims_b, out=out)
 
 
 def _last_and_first(a: Tensor, b: Tensor, dims: int) -> tuple[list[int], list[int]]:

@@ -41,4 +41,7 @@ def stft(
         input = input.view([1] * (3 - dims) + list(input.size()))
         input = pad(input, [n_fft // 2, n_fft // 2], pad_mode)
         input = input.view(input.shape[-dims:])
-    return F.stft(input, n_fft, hop_length, win_length, window, normalized, onesided, return_complex, align_to_window)
+    return F.stft(
+        input, n_fft, hop_length, win_length, window, normalized, onesided, return_complex,
+        align_to_window,
+    )  # fmt: skip

@@ -17,30 +17,38 @@ if TYPE_CHECKING:
 
 
 def _return_inverse_and_counts(
-    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
-) -> tuple[Tensor, Tensor, Tensor]:
+    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
+    dim: int | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     if dim is not None:
         return ops.aten.unique_dim(input, dim, sorted, return_inverse, return_counts)
     return F._unique2(input, sorted, return_inverse, return_counts)
 
 
 def _return_inverse(
-    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
-) -> tuple[Tensor, Tensor]:
-    values, inverse, _ = _return_inverse_and_counts(input, sorted, return_inverse, return_counts, dim)
+    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
+    dim: int | None = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    values, inverse, _ = _return_inverse_and_counts(
+        input, sorted, return_inverse, return_counts, dim
+    )
     return values, inverse
 
 
 def _return_counts(
-    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
-) -> tuple[Tensor, Tensor]:
-    values, _, counts = _return_inverse_and_counts(input, sorted, return_inverse, return_counts, dim)
+    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
+    dim: int | None = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    values, _, counts = _return_inverse_and_counts(
+        input, sorted, return_inverse, return_counts, dim
+    )
     return values, counts
 
 
 def _return_output(
-    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
-) -> Tensor:
+    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
+    dim: int | None = None,
+) -> Tensor:  # fmt: skip
     """The different elements of `input`, in order; with `dim` the different slices along it.
 
     With `return_inverse` also, for each element, its place among them; with `return_counts` also how often each occurs. NaN
@@ -76,10 +84,13 @@ def _consecutive_return_output(
     return F.unique_consecutive(input, return_inverse, return_counts, dim)[0]
 
 
-def _by_two_flags(name: str, at: int, both: Any, inverse: Any, counts: Any, plain: Any) -> Callable[..., Any]:
-    """The choice by `return_inverse`, an argument at place `at`, of a choice by `return_counts`, the one after it."""
-    if_true = boolean_dispatch(name, BooleanDispatch("return_counts", at + 1, False, both, inverse))
-    if_false = boolean_dispatch(name, BooleanDispatch("return_counts", at + 1, False, counts, plain))
+def _by_two_flags(
+    name: str, at: int, both: Any, inverse: Any, counts: Any, plain: Any
+) -> Callable[..., Any]:
+    """The choice by `return_inverse`, at place `at`, of a choice by `return_counts`, which comes after it."""
+    flag, place = "return_counts", at + 1
+    if_true = boolean_dispatch(name, BooleanDispatch(flag, place, False, both, inverse))
+    if_false = boolean_dispatch(name, BooleanDispatch(flag, place, False, counts, plain))
     return boolean_dispatch(name, BooleanDispatch("return_inverse", at, False, if_true, if_false))
 
 

@@ -91,7 +91,7 @@ overloads: dict[Callable[..., Any], tuple[str, ...]] = {}
 
 
 def overload(*signatures: str) -> Callable[[T], T]:
-    """For a function whose arguments may be of several types: a call in a script takes the first signature that fits."""
+    """For a function whose arguments may be of several types: a script's call takes the first that fits."""
 
     def mark(function: Any) -> Any:
         overloads[function] = signatures

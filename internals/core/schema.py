@@ -130,15 +130,19 @@ def parse_schema(text: str) -> FunctionSchema:
 
 class _Parser(SchemaParser[tuple[Type, str], Argument, Return]):
     named_defaults = {
-        "None": None, "True": True, "False": False, "Mean": 1, "Sum": 2, "inf": float("inf"), "long": "long",
-        "contiguous_format": "contiguous_format",
+        "None": None, "True": True, "False": False, "Mean": 1, "Sum": 2, "inf": float("inf"),
+        "long": "long", "contiguous_format": "contiguous_format",
     }  # fmt: skip
 
     def schema(self) -> FunctionSchema:
         parts = self.parse()
         if parts.is_vararg or parts.is_varret:
-            raise RuntimeError(f"{self.reader.text}: an operator of the dispatcher has a fixed number of arguments and results")
-        return FunctionSchema(parts.namespace, parts.name, parts.overload, parts.arguments, parts.returns)
+            raise RuntimeError(
+                f"{self.reader.text}: an operator of the dispatcher has as many arguments and results as it says"
+            )
+        return FunctionSchema(
+            parts.namespace, parts.name, parts.overload, parts.arguments, parts.returns
+        )
 
     def type(self) -> tuple[Type, str]:
         """A type and its alias annotation, "" if there is none."""

@@ -4,10 +4,12 @@
     argument = type name ["=" default]
     results  = type [name] | "(" results ")" | "..."
 
-What a type is, and what is made of it, say the two who read schemas: the dispatcher (`schema.py`), for which a type is a word and
-its suffixes, and the JIT (`internals/jit/schema_parser.py`), whose types are those of its values.
+What a type is, and what is made of it, say the two who read schemas: the dispatcher (`schema.py`),
+for which a type is a word and its suffixes, and the JIT (`internals/jit/schema_parser.py`), whose
+types are those of its values.
 
-How the real one differs: it can read a schema without types for the arguments, and knows names of more defaults.
+How the real one differs: it can read a schema without types for the arguments, and knows names of
+more defaults.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ A = TypeVar("A")
 R = TypeVar("R")
 
 UNKNOWN_TYPE = (
-    "unknown type specifier. Common valid schema types include Tensor, SymInt, int, float, bool, Scalar; for a full list, please"
-    " see https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/README.md#func "
+    "unknown type specifier. Common valid schema types include Tensor, SymInt, int, float, bool, "
+    "Scalar; for a full list, please see https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/README.md#func "
 )
 
 
@@ -84,7 +86,8 @@ class SchemaParser(Generic[T, A, R]):
             raise reader.expected(END)
         arguments = tuple(a for a in found if not isinstance(a, str))
         returns = tuple(r for r in returned if r is not None)
-        return Parts(namespace, name, overload, arguments, "..." in found, returns, None in returned)
+        is_vararg, is_varret = "..." in found, None in returned
+        return Parts(namespace, name, overload, arguments, is_vararg, returns, is_varret)
 
     def _argument(self) -> A | str:
         reader = self.reader
@@ -97,13 +100,15 @@ class SchemaParser(Generic[T, A, R]):
         name = reader.expect_kind(IDENT).text
         if not reader.accept("="):
             return self.argument(name, type, kwarg_only=self.kwarg_only)
-        return self.argument(name, type, kwarg_only=self.kwarg_only, default=self._default(self.default_kind(type)))
+        default = self._default(self.default_kind(type))
+        return self.argument(name, type, kwarg_only=self.kwarg_only, default=default)
 
     def _result(self) -> R | None:
         if self.reader.accept("..."):
             return None
         type = self.type()
-        return self.result(self.reader.next().text if self.reader.current.kind == IDENT else "", type)
+        is_named = self.reader.current.kind == IDENT
+        return self.result(self.reader.next().text if is_named else "", type)
 
     def _default(self, kind: DefaultKind) -> Any:
         if kind.is_list and self.reader.at("["):
@@ -116,7 +121,8 @@ class SchemaParser(Generic[T, A, R]):
         sign = -1 if reader.accept("-") else 1
         token = reader.next()
         if token.kind == NUMBER:
-            return sign * (int(token.text) if token.text.isdigit() and not is_float else float(token.text))
+            is_int = token.text.isdigit() and not is_float
+            return sign * (int(token.text) if is_int else float(token.text))
         if token.kind == STRING:
             return unquote(token.text)
         if token.text not in self.named_defaults:

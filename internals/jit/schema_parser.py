@@ -1,7 +1,7 @@
 """Schemas with the types of the JIT (`torch/csrc/jit/frontend/function_schema_parser.cpp`).
 
-The grammar is that of `internals/core/schema_parser.py`. Types are read by `ir/type_parser.py`, with their annotations:
-`t[](a!) self`, `int[2] stride=1`, `ScalarType? dtype=None`.
+The grammar is that of `internals/core/schema_parser.py`. Types are read by `ir/type_parser.py`, with
+their annotations: `t[](a!) self`, `int[2] stride=1`, `ScalarType? dtype=None`.
 
 How the real one differs: see there.
 """
@@ -28,8 +28,10 @@ NAMED_DEFAULTS: dict[str, Any] = {
 def parse_schema(text: str) -> FunctionSchema:
     """Read one schema. A name without namespace is in aten. Raises RuntimeError that shows where the text goes wrong."""
     parts = _Parser(text).parse()
-    name = f"{parts.namespace}::{parts.name}"
-    return FunctionSchema(name, parts.overload, parts.arguments, parts.returns, parts.is_vararg, parts.is_varret)
+    return FunctionSchema(
+        f"{parts.namespace}::{parts.name}", parts.overload, parts.arguments, parts.returns,
+        parts.is_vararg, parts.is_varret,
+    )  # fmt: skip
 
 
 class _Parser(SchemaParser[ParsedType, Argument, Argument]):
@@ -47,8 +49,8 @@ class _Parser(SchemaParser[ParsedType, Argument, Argument]):
     def argument(self, name: str, type: ParsedType, **rest: Any) -> Argument:
         enum = type.text.partition("(")[0].rstrip("?")
         return Argument(
-            name, type.type, rest.get("default"), "default" in rest, rest.get("kwarg_only", False), type.size, type.alias_info,
-            enum if enum in ENUMS else "",
+            name, type.type, rest.get("default"), "default" in rest, rest.get("kwarg_only", False),
+            type.size, type.alias_info, enum if enum in ENUMS else "",
         )  # fmt: skip
 
     result = argument

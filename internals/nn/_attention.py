@@ -21,13 +21,14 @@ from internals.scripting import is_scripting
 
 
 def multi_head_attention_forward(
-    query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int, in_proj_weight: Tensor | None,
-    in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None, add_zero_attn: bool, dropout_p: float,
-    out_proj_weight: Tensor, out_proj_bias: Tensor | None, training: bool = True,
-    key_padding_mask: Tensor | None = None, need_weights: bool = True, attn_mask: Tensor | None = None,
-    use_separate_proj_weight: bool = False, q_proj_weight: Tensor | None = None, k_proj_weight: Tensor | None = None,
-    v_proj_weight: Tensor | None = None, static_k: Tensor | None = None, static_v: Tensor | None = None,
-    average_attn_weights: bool = True, is_causal: bool = False,
+    query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int,
+    in_proj_weight: Tensor | None, in_proj_bias: Tensor | None, bias_k: Tensor | None,
+    bias_v: Tensor | None, add_zero_attn: bool, dropout_p: float, out_proj_weight: Tensor,
+    out_proj_bias: Tensor | None, training: bool = True, key_padding_mask: Tensor | None = None,
+    need_weights: bool = True, attn_mask: Tensor | None = None, use_separate_proj_weight: bool = False,
+    q_proj_weight: Tensor | None = None, k_proj_weight: Tensor | None = None,
+    v_proj_weight: Tensor | None = None, static_k: Tensor | None = None,
+    static_v: Tensor | None = None, average_attn_weights: bool = True, is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
     """`query` (L, N, E), `key` (S, N, Ek), `value` (S, N, Ev): the output (L, N, E), and the weights (N, L, S) if needed.
 
@@ -53,7 +54,9 @@ def multi_head_attention_forward(
             raise AssertionError("use_separate_proj_weight is True but k_proj_weight is None")
         if v_proj_weight is None:
             raise AssertionError("use_separate_proj_weight is True but v_proj_weight is None")
-        q, k, v = _in_projection(query, key, value, q_proj_weight, k_proj_weight, v_proj_weight, in_proj_bias)
+        q, k, v = _in_projection(
+            query, key, value, q_proj_weight, k_proj_weight, v_proj_weight, in_proj_bias
+        )
     else:
         if in_proj_weight is None:
             raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
@@ -105,7 +108,9 @@ def multi_head_attention_forward(
     return output, weights
 
 
-def _attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, p: float) -> tuple[Tensor, Tensor]:
+def _attend(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, p: float
+) -> tuple[Tensor, Tensor]:
     """What every head sees, and the weights it gave: softmax(q @ k.T / sqrt(E) + mask) @ v."""
     q = q * sqrt(1.0 / q.size(-1))
     scores = F.bmm(q, k.transpose(-2, -1)) if mask is None else F.baddbmm(mask, q, k.transpose(-2, -1))
@@ -116,8 +121,9 @@ def _attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, p: float) -> t
 
 
 def _attend_fused(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, p: float, is_causal: bool, batch: int, num_heads: int
-) -> Tensor:
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, p: float, is_causal: bool, batch: int,
+    num_heads: int,
+) -> Tensor:  # fmt: skip
     """The same by `scaled_dot_product_attention`, which keeps the weights to itself."""
     if mask is not None:
         mask = mask.unsqueeze(0) if mask.size(0) == 1 else mask.view(batch, num_heads, -1, k.size(1))
@@ -173,7 +179,9 @@ def _in_projection(
         b_q, b_k, b_v = b.chunk(3)
         for name, bias in (("query", b_q), ("key", b_k), ("value", b_v)):
             if bias.shape != (embed_dim,):
-                raise AssertionError(f"expecting {name} bias shape of {(embed_dim,)}, but got {bias.shape}")
+                raise AssertionError(
+                    f"expecting {name} bias shape of {(embed_dim,)}, but got {bias.shape}"
+                )
     return _projected(q, k, v, w_q, w_k, w_v, b)
 
 
@@ -183,8 +191,9 @@ def _split_heads(x: Tensor, batch: int, num_heads: int) -> Tensor:
 
 
 def _merge(
-    attn_mask: Tensor | None, key_padding_mask: Tensor | None, batch: int, num_heads: int, source_length: int
-) -> Tensor | None:
+    attn_mask: Tensor | None, key_padding_mask: Tensor | None, batch: int, num_heads: int,
+    source_length: int,
+) -> Tensor | None:  # fmt: skip
     """The sum of both masks, (1 or N * heads, 1 or L, S), or None."""
     if key_padding_mask is None:
         return attn_mask
@@ -193,15 +202,18 @@ def _merge(
         if rows != batch:
             raise AssertionError(f"Expected key_padded_mask.shape[0] to be {batch}, but got {rows}")
         if columns != source_length:
-            raise AssertionError(f"Expected key_padded_mask.shape[1] to be {source_length}, but got {columns}")
+            raise AssertionError(
+                f"Expected key_padded_mask.shape[1] to be {source_length}, but got {columns}"
+            )
     padding = key_padding_mask.view(batch, 1, 1, source_length).expand(-1, num_heads, -1, -1)
     padding = padding.reshape(batch * num_heads, 1, source_length)
     return padding if attn_mask is None else attn_mask + padding
 
 
 def _canonical_masks(
-    attn_mask: Tensor | None, key_padding_mask: Tensor | None, dtype: DType, is_causal: bool, need_weights: bool
-) -> tuple[Tensor | None, Tensor | None, bool]:
+    attn_mask: Tensor | None, key_padding_mask: Tensor | None, dtype: DType, is_causal: bool,
+    need_weights: bool,
+) -> tuple[Tensor | None, Tensor | None, bool]:  # fmt: skip
     """Both masks as numbers to add, and whether the causal hint can be handed on in place of `attn_mask`."""
     padding = _canonical_mask(key_padding_mask, "key_padding_mask", _none_or_dtype(attn_mask), "attn_mask", dtype)
     if is_causal and attn_mask is None:
@@ -253,11 +265,15 @@ def _with_head_dimension(
     if mask.dim() == 2:
         flat = (target_length, source_length)
         if mask.shape != flat:
-            raise RuntimeError(f"The shape of the 2D attn_mask is {mask.shape}, but should be {flat}.")
+            raise RuntimeError(
+                f"The shape of the 2D attn_mask is {mask.shape}, but should be {flat}."
+            )
         return mask.unsqueeze(0)
     full = (batch * num_heads, target_length, source_length)
     if mask.shape != full:
-        raise RuntimeError(f"The shape of the {mask.dim()}D attn_mask is {mask.shape}, but should be {full}.")
+        raise RuntimeError(
+            f"The shape of the {mask.dim()}D attn_mask is {mask.shape}, but should be {full}."
+        )
     return mask
 
 
@@ -265,13 +281,16 @@ def _static(name: str, given: Tensor, q: Tensor) -> Tensor:
     """A key or value that was projected before: (N * heads, S, E / heads)."""
     for dim in (0, 2):
         if given.size(dim) != q.size(dim):
-            raise AssertionError(f"expecting {name}.size({dim}) of {q.size(dim)}, but got {given.size(dim)}")
+            raise AssertionError(
+                f"expecting {name}.size({dim}) of {q.size(dim)}, but got {given.size(dim)}"
+            )
     return given
 
 
 def _check_sizes(
-    query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int, separate: bool
-) -> None:
+    query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int,
+    separate: bool,
+) -> None:  # fmt: skip
     embed_dim = query.size(-1)
     if embed_dim != embed_dim_to_check:
         raise AssertionError(f"was expecting embedding dimension of {embed_dim_to_check}, but got {embed_dim}")
@@ -284,8 +303,9 @@ def _check_sizes(
 
 
 def _mha_shape_check(
-    query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None, attn_mask: Tensor | None, num_heads: int
-) -> bool:
+    query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None,
+    attn_mask: Tensor | None, num_heads: int,
+) -> bool:  # fmt: skip
     """Whether there is a batch dimension. Raises AssertionError when the arguments disagree about it."""
     dims = query.dim()
     if dims not in (2, 3):

@@ -26,7 +26,9 @@ State = tuple[Any, ...]
 Step = Callable[[Any, State, Any, Any, Any], State]
 
 
-def _cell(step: Step, input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+def _cell(
+    step: Step, input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None
+) -> Any:
     """One step: `input` (N, I) and the state, h (N, H) or, for an LSTM, (h, c), to the next state.
 
     `w_ih` (gates * H, I), `w_hh` (gates * H, H). Raises RuntimeError for sizes that do not fit.
@@ -38,22 +40,24 @@ def _cell(step: Step, input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = Non
 
 
 def _layers(
-    step: Step, input: Any, hx: Any, params: Sequence[Any], has_biases: bool, num_layers: int, dropout: float, train: bool,
-    bidirectional: bool, batch_first: bool,
+    step: Step, input: Any, hx: Any, params: Sequence[Any], has_biases: bool, num_layers: int,
+    dropout: float, train: bool, bidirectional: bool, batch_first: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """A stack of layers over `input` (T, N, I), or (N, T, I) if `batch_first`: the outputs and the last h, or h and c.
+    """A stack of layers over `input` (T, N, I), or (N, T, I) if `batch_first`: the outputs, the last state.
 
-    `hx` holds h, or h and c, each (num_layers * directions, N, H); `params` the weights of layer 0, of its backward direction,
-    of layer 1 and so on: weight_ih, weight_hh, the two biases if `has_biases`, the projection of h if there is one.
+    `hx` holds h, or h and c, each (num_layers * directions, N, H); `params` the weights of layer 0, of
+    its backward direction, of layer 1 and so on: weight_ih, weight_hh, the two biases if `has_biases`,
+    the projection of h if there is one.
     """
-    return _Stack(step, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)(input, hx)
+    options = num_layers, dropout, train, bidirectional, batch_first
+    return _Stack(step, params, has_biases, *options)(input, hx)
 
 
 def _packed_layers(
-    step: Step, data: Any, batch_sizes: Any, hx: Any, params: Sequence[Any], has_biases: bool, num_layers: int, dropout: float,
-    train: bool, bidirectional: bool,
+    step: Step, data: Any, batch_sizes: Any, hx: Any, params: Sequence[Any], has_biases: bool,
+    num_layers: int, dropout: float, train: bool, bidirectional: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """The same for a packed sequence: `data` has the steps of all, `batch_sizes` how many take part in each step."""
+    """The same for a packed sequence: `data` has the steps of all, `batch_sizes[t]` rows belong to step t."""
     run = _Packed(step, params, has_biases, num_layers, dropout, train, bidirectional, False)
     run.batch_sizes = _steps(batch_sizes)
     return run(data, hx)
@@ -72,7 +76,10 @@ def _lstm_step(gates: Any, state: State, w_hh: Any, b_hh: Any, w_hr: Any) -> Sta
 
 
 def _gru_step(gates: Any, state: State, w_hh: Any, b_hh: Any, w_hr: Any) -> State:
-    """The gates reset, update, new. The first multiplies what the state contributes, its bias too: `b_hh` is not in `gates`."""
+    """The gates reset, update, new.
+
+    The first multiplies what the state contributes, its bias too: so `b_hh` is not in `gates`.
+    """
     (h,) = state
     input_r, input_z, input_n = gates.chunk(3, 1)
     hidden = h.mm(w_hh) if b_hh is None else F.addmm(b_hh, h, w_hh)
@@ -108,14 +115,15 @@ class _Stack:
     """Layers over layers of one kind of cell."""
 
     def __init__(
-        self, step: Step, params: Sequence[Any], has_biases: bool, num_layers: int, dropout: float, train: bool,
-        bidirectional: bool, batch_first: bool,
+        self, step: Step, params: Sequence[Any], has_biases: bool, num_layers: int, dropout: float,
+        train: bool, bidirectional: bool, batch_first: bool,
     ) -> None:  # fmt: skip
         self.step = step
         self.num_layers = num_layers
         self.dropout = dropout if train else 0.0
         self.directions = 2 if bidirectional else 1
-        projected = step is _lstm_step and len(params) == (3 + 2 * has_biases) * num_layers * self.directions
+        of_all = (3 + 2 * has_biases) * num_layers * self.directions
+        projected = step is _lstm_step and len(params) == of_all
         self.weights = _weights(params, has_biases, projected)
         self.batch_first = batch_first
 

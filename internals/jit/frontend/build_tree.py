@@ -27,8 +27,9 @@ VARIABLE_ARGUMENTS = (
 
 
 def tree_of(
-    fn: Callable[..., Any] | ParsedFunction, name: str, self_name: str | None = None, comment: str | None = None
-) -> tree.Def:
+    fn: Callable[..., Any] | ParsedFunction, name: str, self_name: str | None = None,
+    comment: str | None = None,
+) -> tree.Def:  # fmt: skip
     """The tree of a function, called `name`; of a method when `self_name`, the type of its `self`, is given.
 
     `name` need not be `fn.__name__`: in a class with `forward = _forward`, the tree of `forward` is wanted.

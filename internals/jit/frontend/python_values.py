@@ -140,7 +140,8 @@ class FunctionValue(SugaredValue):
 
     def call(self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int) -> SugaredValue:
         recursion.ensure_compiled(self.function, where)
-        return self.call_matched(where, c, match_schema(c, self.function.schema, where, args, kwargs))
+        matched = match_schema(c, self.function.schema, where, args, kwargs)
+        return self.call_matched(where, c, matched)
 
     def call_matched(self, where: SourceRange, c: Compiler, matched: Matched) -> SugaredValue:
         callee = c.function_constant(self.function)
@@ -160,7 +161,8 @@ class OverloadedFunctionValue(SugaredValue):
         return "overloaded function"
 
     def call(self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int) -> SugaredValue:
-        chosen, matched = match_schemas(c, [function.schema for function in self.functions], where, args, kwargs)
+        schemas = [function.schema for function in self.functions]
+        chosen, matched = match_schemas(c, schemas, where, args, kwargs)
         return FunctionValue(self.functions[chosen]).call_matched(where, c, matched)
 
 

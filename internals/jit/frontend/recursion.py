@@ -50,11 +50,15 @@ _in_progress: dict[Any, BeingCompiled] = {}
 
 
 def compile_python_function(fn: Callable[..., Any]) -> ScriptFunction:
-    """The compiled form of `fn`, made now or earlier. Raises RuntimeError for one that a call has to choose from."""
+    """The compiled form of `fn`, made now or earlier.
+
+    Raises RuntimeError for one that a call has to choose from.
+    """
     if fn in overloads:
         raise RuntimeError(
-            f"Function {qualified_name(fn)} cannot be directly compiled because it is overloaded. It must be used in a context "
-            "of a function where its inputs can determine which overload to call."
+            f"Function {qualified_name(fn)} cannot be directly compiled because it is overloaded. It "
+            "must be used in a context of a function where its inputs can determine which overload to "
+            "call."
         )
     if fn in dispatches:
         raise NotSupportedError(tree_of(inspect.unwrap(fn), fn.__name__).range, VARIABLE_ARGUMENTS)
@@ -75,12 +79,16 @@ def compile_overloads(fn: Callable[..., Any]) -> list[ScriptFunction]:
     return found
 
 
-def _compile(fn: Callable[..., Any], definition: tree.Def, defaults: dict[str, Any]) -> ScriptFunction:
+def _compile(
+    fn: Callable[..., Any], definition: tree.Def, defaults: dict[str, Any]
+) -> ScriptFunction:
     from .compiler import compile_with_schema
 
     _in_progress[fn] = BeingCompiled(fn.__name__)
     try:
-        graph, schema = compile_with_schema(definition, closure_resolver(fn), name=fn.__name__, defaults=defaults)
+        graph, schema = compile_with_schema(
+            definition, closure_resolver(fn), name=fn.__name__, defaults=defaults
+        )
     except RecursionError:
         depth = f"{len(_in_progress)} functions are being compiled inside each other"
         raise RuntimeError(f"{fn.__name__}: {depth}, too deep for Python's stack; see sys.setrecursionlimit") from None

@@ -78,8 +78,9 @@ def build_submodules(module: Module, concrete: ConcreteType) -> dict[str, Any]:
 def compile_methods(module: Module, concrete: ConcreteType, names: Iterable[str]) -> None:
     """Compile these methods, the properties, and the length of a container. What is compiled already stays."""
     if isinstance(module, RNNBase):
-        weights = [f"self.{name}" for name, attribute in concrete.attributes.items() if attribute.kind == "parameter"]
-        _define_once(concrete, "_weights", f"def _weights(self) -> List[Tensor]:\n   return [{', '.join(weights)}]\n")
+        weights = [f"self.{n}" for n, a in concrete.attributes.items() if a.kind == "parameter"]
+        text = f"def _weights(self) -> List[Tensor]:\n   return [{', '.join(weights)}]\n"
+        _define_once(concrete, "_weights", text)
     for name in names:
         concrete.compile_method(name)
     for name in concrete.properties:

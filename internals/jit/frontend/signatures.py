@@ -93,13 +93,17 @@ def to_default(definition: tree.Def, param: tree.Param, t: Type, value: Any) -> 
     return converted
 
 
-def fitting_defaults(definition: tree.Def, resolver: Resolver, defaults: dict[str, Any]) -> dict[str, Any]:
-    """The defaults that are of the declared types: with each of its signatures, an overloaded function has others."""
+def fitting_defaults(
+    definition: tree.Def, resolver: Resolver, defaults: dict[str, Any]
+) -> dict[str, Any]:
+    """The defaults that are of the declared types: they differ from signature to signature."""
     fitting = {}
-    for name, t in ((param.name.name, type_of_param(param, resolver)[0]) for param in definition.decl.params):
-        is_one_for_many = isinstance(t, (ListType, TupleType)) and isinstance(defaults.get(name), int)
-        if name in defaults and not is_one_for_many and _as_ir_value(t, defaults[name]) is not _DOES_NOT_FIT:
-            fitting[name] = defaults[name]
+    for param in definition.decl.params:
+        name, t = param.name.name, type_of_param(param, resolver)[0]
+        one_for_many = isinstance(t, (ListType, TupleType)) and isinstance(defaults.get(name), int)
+        if name in defaults and not one_for_many:
+            if _as_ir_value(t, defaults[name]) is not _DOES_NOT_FIT:
+                fitting[name] = defaults[name]
     return fitting
 
 

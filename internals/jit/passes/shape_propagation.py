@@ -45,9 +45,10 @@ if TYPE_CHECKING:
 
     from internals.jit.ir import Block, Graph, Node, Value
 
-RESIZING = frozenset(
-    f"aten::{name}" for name in "resize_ resize_as_ set_ t_ transpose_ squeeze_ unsqueeze_ data".split()
-)
+RESIZING = frozenset({
+    "aten::resize_", "aten::resize_as_", "aten::set_", "aten::t_", "aten::transpose_",
+    "aten::squeeze_", "aten::unsqueeze_", "aten::data",
+})  # fmt: skip
 NOT_TO_RUN = frozenset(
     ("aten::inverse", "aten::cholesky", "aten::linalg_inv", "aten::linalg_solve", "aten::item", "aten::tolist")
 )
@@ -63,7 +64,8 @@ def propagate_input_shapes(graph: Graph) -> bool:
 class _Propagation:
     def __init__(self, graph: Graph) -> None:
         self.changed = False
-        self.resized = [n.inputsAt(0) for n in all_nodes(graph.block()) if first_name(n.kind()) in RESIZING]
+        nodes = all_nodes(graph.block())
+        self.resized = [n.inputsAt(0) for n in nodes if first_name(n.kind()) in RESIZING]
         self.aliases: Any = None
         if self.resized:
             self.aliases = AliasDb(graph)

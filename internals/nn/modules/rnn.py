@@ -102,7 +102,9 @@ class RNNBase(Module):
             if hx.dim() != input.dim():
                 kind = "batched" if batched else "unbatched"
                 dims = f"{input.dim()}-D"
-                raise RuntimeError(f"For {kind} {dims} input, hx should also be {dims} but got {hx.dim()}-D tensor")
+                raise RuntimeError(
+                    f"For {kind} {dims} input, hx should also be {dims} but got {hx.dim()}-D tensor"
+                )
             h = hx if batched else hx.unsqueeze(1)
         self.check_input(x)
         self.check_hidden_size(h, self._state_size(x, self.hidden_size))
@@ -125,8 +127,8 @@ class RNNBase(Module):
             what = f"hidden[{i}]" if is_lstm else "hidden"
             self.check_hidden_size(h, size, f"Expected {what} size {{}}, got {{}}")
         output, *last = getattr(F, self.mode.lower())(
-            data, batch_sizes, first if is_lstm else first[0], self._weights(), self.bias, self.num_layers, self.dropout,
-            self.training, self.bidirectional,
+            data, batch_sizes, first if is_lstm else first[0], self._weights(), self.bias,
+            self.num_layers, self.dropout, self.training, self.bidirectional,
         )  # fmt: skip
         last = [_permuted(h, back) for h in last]
         return PackedSequence(output, batch_sizes, order, back), tuple(last) if is_lstm else last[0]
@@ -167,7 +169,7 @@ class RNNBase(Module):
         return s
 
     def _weights(self) -> list[Tensor]:
-        """What the operators take behind the state. The compiler has a text for each network, which names the parameters."""
+        """What the operators take behind the state. For scripts, `recursive.py` writes the list out."""
         return [getattr(self, name) for names in self._all_weights for name in names]
 
     def _is_batched(self, input: Tensor) -> bool:
@@ -212,12 +214,12 @@ class RNN(RNNBase):
     def _run(self, x: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
         if self.mode == "RNN_TANH":
             return F.rnn_tanh(
-                x, h, self._weights(), self.bias, self.num_layers, self.dropout, self.training, self.bidirectional,
-                self.batch_first,
+                x, h, self._weights(), self.bias, self.num_layers, self.dropout, self.training,
+                self.bidirectional, self.batch_first,
             )  # fmt: skip
         return F.rnn_relu(
-            x, h, self._weights(), self.bias, self.num_layers, self.dropout, self.training, self.bidirectional,
-            self.batch_first,
+            x, h, self._weights(), self.bias, self.num_layers, self.dropout, self.training,
+            self.bidirectional, self.batch_first,
         )  # fmt: skip
 
 
@@ -234,8 +236,8 @@ class GRU(RNNBase):
 
     def _run(self, x: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
         return F.gru(
-            x, h, self._weights(), self.bias, self.num_layers, self.dropout, self.training, self.bidirectional,
-            self.batch_first,
+            x, h, self._weights(), self.bias, self.num_layers, self.dropout, self.training,
+            self.bidirectional, self.batch_first,
         )  # fmt: skip
 
 
@@ -267,16 +269,18 @@ class LSTM(RNNBase):
                 kind = "batched" if batched else "unbatched"
                 dims = f"{input.dim()}-D"
                 raise RuntimeError(
-                    f"For {kind} {dims} input, hx and cx should also be {dims} but got ({h.dim()}-D, {c.dim()}-D) tensors"
+                    f"For {kind} {dims} input, hx and cx should also be {dims} but got "
+                    f"({h.dim()}-D, {c.dim()}-D) tensors"
                 )
             if not batched:
                 h, c = h.unsqueeze(1), c.unsqueeze(1)
         self.check_input(x)
-        self.check_hidden_size(h, self._state_size(x, outputs), "Expected hidden[0] size {}, got {}")
-        self.check_hidden_size(c, self._state_size(x, self.hidden_size), "Expected hidden[1] size {}, got {}")
+        size_h, size_c = self._state_size(x, outputs), self._state_size(x, self.hidden_size)
+        self.check_hidden_size(h, size_h, "Expected hidden[0] size {}, got {}")
+        self.check_hidden_size(c, size_c, "Expected hidden[1] size {}, got {}")
         output, h, c = F.lstm(
-            x, [h, c], self._weights(), self.bias, self.num_layers, self.dropout, self.training, self.bidirectional,
-            self.batch_first,
+            x, [h, c], self._weights(), self.bias, self.num_layers, self.dropout, self.training,
+            self.bidirectional, self.batch_first,
         )  # fmt: skip
         if batched:
             return output, (h, c)
@@ -320,7 +324,10 @@ class RNNCellBase(Module):
 
 
 def _checked(x: Tensor, what: str, batched: bool) -> Tensor:
-    """`x` (N, features); a single vector gets a batch dimension. Raises ValueError unless it has 1 or 2 dimensions."""
+    """`x` (N, features); a single vector gets a batch dimension.
+
+    Raises ValueError unless it has 1 or 2 dimensions.
+    """
     if x.dim() not in (1, 2):
         raise ValueError(f"{what} to be 1D or 2D, got {x.dim()}D instead")
     return x if batched else x.unsqueeze(0)
