@@ -11,7 +11,7 @@ import pytest
 import internals as torch
 from internals.aten.compiled import elementwise, loops
 from internals.aten.native import scalar as kernels
-from internals.aten.scalar_functions import ScalarFunction, entries, get, of_loop, table
+from internals.aten.scalar_functions import ScalarFunction, entries, get, of_loop, on_arrays, table
 from internals.aten.scalar_functions.table import T, exp, log1p, scalar
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core import dtype as dt
@@ -102,6 +102,13 @@ def test_two_formulas_on_a_line_are_refused() -> None:
     one, _ = new(lambda x: exp(x)), new(lambda x: exp(-x))
     with pytest.raises(ValueError, match="softplus_of_double: a line with two formulas"):
         run(one, torch.ones(3))
+
+
+def test_a_file_that_was_edited_since_its_import_is_noticed(monkeypatch: Any) -> None:
+    entry = new(lambda x: exp(x) * T(2))
+    monkeypatch.setattr(on_arrays.inspect, "getsource", lambda f: "new(lambda x: exp(x) * T(3))")
+    with pytest.raises(RuntimeError, match="the formula of softplus_of_double was changed"):
+        run(entry, torch.ones(3))
 
 
 def test_every_loop_finds_its_line() -> None:

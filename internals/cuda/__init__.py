@@ -11,7 +11,7 @@ The floors, from the bottom:
   `simulator/` does it in Python; `backend` knows which of the two is in use, and what is current. `nvml` counts devices without
   starting the driver; `preflight` tries on a machine what could go wrong there (`python -m internals doctor --gpu`).
 - Memory: `allocator/` caches it. `memory`, `memory_history` and `memory_summary` are what a user sees of that.
-- Programs for threads: `language` and `templates` (what kernels are written in), `device_array` and `launch` (what they get, and
+- Programs for threads: `language` (what kernels are written in), `device_array` and `launch` (what they get, and
   how they start). The same source runs in the `interpreter` (with `registers` for `cuda` and `warp` for shuffles), goes through
   numba in `compiled` (`assert_fail` is the one instruction that numba lacks) and is kept on disk in `cubins`, is watched by the
   `recorder` (it is an `observer`, and its findings are an `access_log`), and becomes text in `ptx` (`ptx_compiler`, `ptx_text`),

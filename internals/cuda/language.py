@@ -33,7 +33,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .templates import Choice, DeviceFunction, Intrinsic, Template
+from internals.machine_code.templates import Choice, DeviceFunction, Intrinsic, Template
 
 if TYPE_CHECKING:
     from .launch import Launch

@@ -15,6 +15,7 @@
 The floors, from the top:
 
 - `language`: what such a function may say. It is plain Python too, and running it as that is the reference for tests.
+  `templates`: how names in it are given a meaning, for kernels of the GPU as well.
 - `compile`: numba makes LLVM code of it, and this adds the C function by which it is called.
 - `llvm`: LLVM makes an object file of that, and loads object files. Code that was written in LLVM's language to begin with (the
   inner loops of convolutions) enters here.

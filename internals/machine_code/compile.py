@@ -28,12 +28,11 @@ from typing import Any
 
 import numpy as np
 
-from internals.cuda.templates import Choice, DeviceFunction, Intrinsic
-
 from . import cache
 from .entry import Entry
 from .language import Inline, Kernel, bound
 from .llvm import CompileError, digest, emit, host, load, stored, whole_at_fork
+from .templates import Choice, DeviceFunction, Intrinsic
 
 CALLS = {"f4": "float", "f8": "double", "i8": "i64"}  # numbers as LLVM knows them; everything else is a pointer
 

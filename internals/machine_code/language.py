@@ -15,7 +15,7 @@
 
 A kernel does the part `begin <= i < end` of a job; several threads do several parts. Pointers are indexed by elements and know no
 shape: sizes and strides are arguments. `template` names are filled in by `bind`, as in the kernels of the GPU
-(`internals/cuda/templates.py`): a dtype to compute in, or another function.
+(`templates.py`): a dtype to compute in, or another function.
 
 What may stand in a kernel is what numba compiles without Python objects: loops, branches, local numbers, calls of `inline`
 functions and of `math`. A literal 0.5 is a float64 to numba, and float32 times float64 is float64: constants are written T(0.5).
@@ -40,7 +40,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from internals.cuda.templates import MISSING, DeviceFunction, Template
+from .templates import MISSING, DeviceFunction, Template
 
 if TYPE_CHECKING:
     from .entry import Entry

@@ -26,9 +26,9 @@ from internals.core import dtype as dt
 from internals.core.device import CPU
 from internals.core.dtype import BOOL, dtype
 from internals.core.tensor_impl import TensorImpl, backed_ptr
-from internals.cuda.templates import DeviceFunction
 from internals.machine_code.parallel import get_num_threads
 from internals.machine_code.settings import use_compiled
+from internals.machine_code.templates import DeviceFunction
 
 from . import loops, walks
 from .ready import ready

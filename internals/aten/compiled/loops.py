@@ -1,4 +1,4 @@
-"""Which function of one element stands for which loop (`REGISTER_DISPATCH` in `aten/src/ATen/native/cpu/*Kernel.cpp`).
+"""Which function of one element stands for which loop (`REGISTER_DISPATCH` in ATen's `*Kernel.cpp`).
 
 The formulas are those of `internals/aten/scalar_functions`. What they leave open is `vector_math`'s
 here, not the C library's, which takes one number at a time: so the loop over them stays a vector
@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from internals.aten.scalar_functions import ScalarFunction, get
-from internals.cuda.templates import DeviceFunction
 from internals.machine_code import vector_math
 from internals.machine_code.language import as_inline
+from internals.machine_code.templates import DeviceFunction
 
 KINDS = {"f": "f", "i": "i", "u": "i", "b": "b"}
 
@@ -33,7 +33,7 @@ def functor(entry: ScalarFunction, computed_in: np.dtype[Any]) -> DeviceFunction
 
 @cache
 def on_cpu(entry: ScalarFunction) -> DeviceFunction | None:
-    """`vector_math`'s function of that name, else the formula, with those that it calls filled in."""
+    """`vector_math`'s function of that name, else the formula, with what it calls filled in."""
     if entry.name in vector_math.__all__:
         return getattr(vector_math, entry.name)
     if entry.formula is None:

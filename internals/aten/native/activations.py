@@ -70,19 +70,21 @@ def silu(self: TensorImpl, out: Any = None) -> Any:
 
 def leaky_relu(self: TensorImpl, negative_slope: Any = 0.01, out: Any = None) -> Any:
     """`self` where it is positive, else negative_slope * self."""
-    return floating(self, "leaky_relu_cpu", partial(scalar.leaky_relu.loop, slope=real(negative_slope, self.dtype)), out)
+    loop = partial(scalar.leaky_relu.loop, slope=real(negative_slope, self.dtype))
+    return floating(self, "leaky_relu_cpu", loop, out)
 
 
 def elu(self: TensorImpl, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1, out: Any = None) -> Any:
     """scale * self where it is positive, else scale * alpha * (exp(input_scale * self) - 1)."""
     alpha, scale, input_scale = (real(n, self.dtype) for n in (alpha, scale, input_scale))
-    return floating(self, "elu_cpu", partial(scalar.elu.loop, bottom=alpha * scale, top=scale, rate=input_scale), out)
+    loop = partial(scalar.elu.loop, bottom=alpha * scale, top=scale, rate=input_scale)
+    return floating(self, "elu_cpu", loop, out)
 
 
 def softplus(self: TensorImpl, beta: Any = 1, threshold: Any = 20, out: Any = None) -> Any:
     """log(1 + exp(beta * self)) / beta, a smooth relu; beyond `threshold`, where the two meet, `self` itself."""
-    beta, threshold = real(beta, self.dtype), real(threshold, self.dtype)
-    return floating(self, "softplus_cpu", partial(scalar.softplus.loop, beta=beta, threshold=threshold), out)
+    numbers = {"beta": real(beta, self.dtype), "threshold": real(threshold, self.dtype)}
+    return floating(self, "softplus_cpu", partial(scalar.softplus.loop, **numbers), out)
 
 
 def log_sigmoid_forward(self: TensorImpl) -> tuple[Any, Any]:

@@ -53,7 +53,8 @@ def leaky_relu_backward(grad_output: TensorImpl, self: TensorImpl, negative_slop
             "at https://github.com/pytorch/pytorch if you do require supporting in-place leakRelu backward calculation with "
             "negative slope"
         )
-    return _run("leaky_relu_backward_cpu", grad_output, self, partial(scalar.leaky_relu_backward.loop, slope=negative_slope))
+    loop = partial(scalar.leaky_relu_backward.loop, slope=negative_slope)
+    return _run("leaky_relu_backward_cpu", grad_output, self, loop)
 
 
 def elu_backward(

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from internals.core.dtype import BOOL, FLOATING, dtype
-from internals.cuda.templates import DeviceFunction, Template
+from internals.machine_code.templates import DeviceFunction, Template
 
 _OF_UFUNC: dict[Any, ScalarFunction] = {}
 
@@ -66,7 +66,7 @@ class ScalarFunction(Template):
 
     @property
     def loop(self) -> Any:
-        """What `TensorIterator` runs with numpy: the formula on whole arrays, if nothing is quicker."""
+        """What `TensorIterator` runs with numpy: the formula on arrays, if nothing is quicker."""
         return self._derived if self.own_loop is None else self.own_loop
 
     @cached_property

@@ -17,7 +17,9 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
+from copy import copy
 from functools import cache
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -34,7 +36,25 @@ def parsed(entry: ScalarFunction) -> ast.Lambda | ast.FunctionDef:
     found = [n for n in ast.walk(ast.parse(source)) if isinstance(n, (ast.Lambda, ast.FunctionDef))]
     if len(found) != 1:
         raise ValueError(f"{entry.name}: a line with two formulas cannot be told apart: {source}")
+    _check_unchanged(entry, found[0])
     return found[0]
+
+
+def _check_unchanged(entry: ScalarFunction, node: ast.expr | ast.stmt) -> None:
+    """Raises RuntimeError if another formula is in its place: a file that was edited after its import."""
+    assert entry.formula is not None
+    line = ast.Expr(node) if isinstance(node, ast.expr) else node
+    if isinstance(line, ast.FunctionDef):
+        line = copy(line)
+        line.decorator_list = []
+    module = compile(ast.fix_missing_locations(ast.Module([line], [])), "", "exec")
+    code = next((c for c in module.co_consts if isinstance(c, CodeType)), None)
+    if code is None or _content(code) != _content(entry.formula.function.__code__):
+        raise RuntimeError(f"the formula of {entry.name} was changed after it was imported: start anew")
+
+
+def _content(code: CodeType) -> tuple[Any, ...]:
+    return code.co_code, code.co_consts, code.co_names
 
 
 def loop_of(entry: ScalarFunction) -> Any:
@@ -121,8 +141,8 @@ class _Writer(ast.NodeTransformer):
     def __init__(self, entry: ScalarFunction, d: np.dtype[Any]) -> None:
         assert entry.formula is not None
         self.globals, self.dtype = entry.formula.function.__globals__, d
-        self.scope: dict[str, Any] = {n: getattr(np, n) for n in (*UFUNCS.values(), "where", "copyto")}
-        self.scope["T"] = d.type
+        known = (*UFUNCS.values(), "where", "copyto")
+        self.scope: dict[str, Any] = {"T": d.type, **{name: getattr(np, name) for name in known}}
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
         self.generic_visit(node)

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from internals.aten.native import loops
-from internals.cuda.templates import Template
+from internals.machine_code.templates import Template
 
 from .entry import ScalarFunction
 
@@ -223,7 +223,6 @@ sigmoid_backward     = scalar(lambda g, y: g * ((T(1) - y) * y))
 tanh_backward        = scalar(lambda g, y: g * (T(1) - y * y))
 
 relu                 = scalar(lambda x: maximum(x, T(0)), None, "fi")
-threshold            = scalar(lambda x, *, threshold, value: value if x <= threshold else x, None, "fi")
 threshold_backward   = scalar(lambda g, x, *, threshold: T(0) if x <= threshold else g, None, "fi")
 hardtanh_backward    = scalar(lambda g, x, *, low, high: T(0) if (x <= low) | (x >= high) else g)
 leaky_relu           = scalar(lambda x, *, slope: x if x > T(0) else x * slope)
@@ -257,6 +256,11 @@ mish                 = scalar(lambda x: x * tanh(softplus_of(x)))
 mish_slope           = scalar(lambda x, t, s: t + x * s * (T(1) - t * t))
 mish_backward        = scalar(lambda g, x: g * mish_slope(x, tanh(softplus_of(x)), sigmoid(x)))
 # fmt: on
+
+
+@partial(scalar, dtypes="fi")
+def threshold(x, *, threshold, value):
+    return value if x <= threshold else x
 
 
 @scalar

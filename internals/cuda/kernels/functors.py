@@ -1,9 +1,9 @@
-"""What is done to each element, as device functions (`aten/src/ATen/native/cuda/*Kernel.cu`, `Math.cuh`).
+"""What is done to each element, as device functions (`aten/src/ATen/native/cuda/*Kernel.cu`).
 
 `kernels/elementwise.py` walks over memory, and one of these is its `op`. The formulas are those of
 `internals/aten/scalar_functions/table.py`, under the same names; here are the functions that they
-leave open: those of `math`, which NVIDIA's libdevice has. They take numbers of the dtype `T` that is
-computed in and may give any number: the kernel converts what comes out.
+leave open: those of `math`, which NVIDIA's libdevice has. They take numbers of the dtype `T` that
+is computed in and may give any number: the kernel converts what comes out.
 
 How the real one differs: C++ lambdas in `gpu_kernel(iter, [=] GPU_LAMBDA (scalar_t a, scalar_t b)
 {...})`; `exp` and its kind are the same functions of libdevice.

@@ -41,7 +41,7 @@ def expression(loop: Any, common: dtype) -> tuple[str, tuple[str, ...]]:
     entry, kind = of_loop(loop), kind_of(common)
     function = on_cpu(entry.on(kind)) if entry is not None and kind in entry.dtypes else None
     if entry is None or function is None:
-        raise NotFusable(f"the loop {name_of(loop)} for {common.name} has no function of one element")
+        raise NotFusable(f"the loop {name_of(loop)} for {common.name} is not in the table of functions")
     code = function.function.__code__
     return template(entry.on(kind), names := code.co_varnames[: code.co_argcount]), names
 
@@ -56,7 +56,7 @@ def template(entry: ScalarFunction, names: tuple[str, ...]) -> str:
 
 
 def is_called(entry: ScalarFunction) -> bool:
-    """Whether kernels call it: it has several lines or no formula, or it is one that formulas use."""
+    """Whether kernels call it: it has several lines or no formula, or formulas use it."""
     return entry.name in USED or entry.formula is None or not entry.is_line
 
 

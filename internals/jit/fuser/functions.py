@@ -1,4 +1,4 @@
-"""The functions that kernels of groups call: those of one element, which are the eager kernels', and those of rows.
+"""The functions that kernels of groups call: the eager kernels' of one element, and those of rows.
 
 How the real one differs: 1.0.1 included `math.h` on the CPU, and on the GPU CUDA has them built in.
 """

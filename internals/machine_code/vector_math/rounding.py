@@ -1,4 +1,4 @@
-"""Rounding, and what is left of a division (`aten/src/ATen/native/cpu/UnaryOpsKernel.cpp`, `BinaryOpsKernel.cpp`).
+"""Rounding, and what is left of a division (`aten/src/ATen/native/cpu/UnaryOpsKernel.cpp`).
 
 floor, ceil, trunc and round (half to even) are single instructions since SSE4.1. fmod is exact by
 repeated subtraction in the C library, one number at a time.
