@@ -3,14 +3,16 @@
 `python -m codegen` reads the YAML files of `internals/aten/native_functions` and `internals/autograd/derivatives` and writes
 `internals/_generated/`:
 
-- `ops.py`        one operator handle and one call function per overload: the key set is computed in a straight line
+- `ops.py`        a line per overload: schema and kernels. Of it `internals/aten/registration.py` makes the operator, and the
+                  function that calls it, when they are first asked for
 - `variants.py`   the in-place and out= kernels derived from a functional one (`autogen`)
-- `functions.py`  what `internals.add(...)` is: parse the arguments, call the op; `nn_functions.py` the same for nn,
+- `functions.py`  a line per function: the overloads that `internals.add(...)` stands for; `nn_functions.py` the same for nn,
                   `linalg_functions.py`, `fft_functions.py` and `special_functions.py` for those
 - `second_names.py`   which operators are others by a second name, as `arccos` is `acos`
-- `methods.py`    what `tensor.add(...)` and `tensor + tensor` are
-- `*.pyi`         the type stubs of the last three
-- `autograd_nodes.py`, `autograd_kernels.py`   each derivative as a node of the graph, and the kernel that records it
+- `methods.py`    the same for `tensor.add(...)`; and what `tensor + tensor` is
+- `*.pyi`         the type stubs of these
+- `autograd_nodes.py`    each derivative as a node of the graph, with the record that `internals/autograd/kernel.py` reads
+- `autograd_kernels.py`  what that does, written out for the operators of `codegen/hot.py`
 - `fast_lane.py`, `fast_lane_recorded.py`   elementwise operators on small tensors, without detours
 
 The files are committed, and a test proves that they are fresh.

@@ -15,7 +15,7 @@ from codegen.gen_kernels import write_kernels
 from codegen.gen_nodes import write_nodes
 from codegen.gen_ops import write_cuda_variants, write_ops, write_second_names, write_variants
 from codegen.gen_python import write_functions, write_methods
-from codegen.gen_stubs import write_function_stubs, write_method_stubs
+from codegen.gen_stubs import OPS, write_function_stubs, write_method_stubs
 from codegen.model import NAMESPACES, load
 from codegen.saved import is_missing
 
@@ -44,6 +44,7 @@ def generate() -> dict[str, str]:
         "functions.py": write_functions(functions),
         "nn_functions.py": write_functions(functions, "nn"),
         "methods.py": write_methods(functions),
+        "ops.pyi": OPS,
         "functions.pyi": write_function_stubs(functions),
         "nn_functions.pyi": write_function_stubs(functions, "nn"),
         "methods.pyi": write_method_stubs(functions),

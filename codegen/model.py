@@ -41,7 +41,6 @@ KNOWN = {
     "func", "variants", "structured", *CHECKS, "exact_out", "autogen", "deprecated", "dispatch", "python_module", "same_as",
 }  # fmt: skip
 NAMESPACES = ("linalg", "fft", "special")  # modules of functions whose names begin with the module's
-PYTHON_KEYWORDS = {"from", "lambda", "in", "is"}
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ class NativeFunction:
 
     @property
     def parameters(self) -> list[str]:
-        return [python_name(a.name) for a in self.schema.arguments]
+        return [a.python_name for a in self.schema.arguments]
 
     @property
     def is_composite(self) -> bool:
@@ -280,10 +279,6 @@ def _writes_what_returns(g: NativeFunction, f: NativeFunction) -> bool:
 def _variants_module(function: NativeFunction, key: str) -> str:
     """Where the twin's kernel for `key` is written: with the CPU's, unless CUDA has a kernel of its own."""
     return "cuda_variants" if key == "CUDA" and function.has_own_cuda_kernel else "variants"
-
-
-def python_name(name: str) -> str:
-    return name + "_" if name in PYTHON_KEYWORDS else name
 
 
 def _identifier(schema: FunctionSchema) -> str:

@@ -55,6 +55,15 @@ def twin_node(f: NativeFunction, functions: list[NativeFunction], entries: dict[
     return f"{d.node.rstrip('0123456789')}{len(same) + earlier.index(f)}"
 
 
+def node_of(
+    f: NativeFunction, d: Derivative, functions: list[NativeFunction], entries: dict[str, Derivative]
+) -> str:
+    """The node that records `f`: that of the entry, or, of the twins of a view, one of its own."""
+    if is_inplace_view(f):
+        return twin_node(f, functions, entries)
+    return copy_node(d) if f.is_view_copy else d.node
+
+
 def is_tensor(d: Derivative, s: Saved) -> bool:
     if s.detail:
         return False

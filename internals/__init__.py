@@ -12,7 +12,10 @@ import warnings as _warnings
 from typing import TYPE_CHECKING, Any
 
 from internals import cpu
-from internals._generated.functions import *
+from internals._generated import functions as _functions
+
+if TYPE_CHECKING:
+    from internals._generated.functions import *
 from internals._namespace import *  # type: ignore[assignment,no-redef]  # `where`: see internals/functional.py
 from internals.core.device import device
 from internals.core.dtype import (
@@ -61,6 +64,8 @@ from internals._tensor import Tensor
 if TYPE_CHECKING:
     from internals import accelerator, autograd, cuda, export, fft, func, jit, library, linalg, models, nn, optim, profiler
     from internals import signal, source_map, special
+    from internals.dlpack import from_dlpack
+    from internals.lowrank import pca_lowrank, svd_lowrank
 
 __version__ = "0.1.0"
 _SUBPACKAGES = (
@@ -68,14 +73,24 @@ _SUBPACKAGES = (
     "return_types", "serialization", "signal", "source_map", "special", "utils",
 )  # fmt: skip
 
+_LATER = {"from_dlpack": "internals.dlpack"}
+_LATER |= dict.fromkeys(("pca_lowrank", "svd_lowrank"), "internals.lowrank")
+
 # Overflow and division by zero are ordinary values here, as in PyTorch; numpy would warn from inside our loops.
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"internals\.")
 
 
 def __getattr__(name: str) -> Any:
-    """Sub-packages are imported when first used, and so are `save`, `load` and the errors of the CUDA backend."""
+    """Generated functions are made when first used. Sub-packages are imported then, and so are some
+    functions, `save`, `load` and the errors of the CUDA backend."""
     import importlib
 
+    if name in _functions.FUNCTIONS.lines:
+        return globals().setdefault(name, getattr(_functions, name))
+    if name == "__all__":
+        return [n for n in __dir__() if not n.startswith("_")]
+    if name in _LATER:
+        return globals().setdefault(name, getattr(importlib.import_module(_LATER[name]), name))
     if name in _SUBPACKAGES:
         return importlib.import_module(f"internals.{name}")
     if name in ("save", "load"):
@@ -85,6 +100,10 @@ def __getattr__(name: str) -> Any:
     from internals.aten.pytorch_names import missing_attribute
 
     raise missing_attribute("module 'internals'", name, place="torch")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER, *_functions.FUNCTIONS.lines})
 
 
 def _dispatch_trace() -> Any:

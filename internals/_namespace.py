@@ -17,7 +17,6 @@ from internals.core import promotion
 from internals.core.dtype import dtype
 from internals.core.grad_mode import is_grad_enabled, is_inference_mode_enabled
 from internals.core.tensor_impl import TensorImpl
-from internals.dlpack import from_dlpack
 from internals.functional import (
     atleast_1d,
     atleast_2d,
@@ -39,7 +38,6 @@ from internals.functional_signal import stft
 from internals.functional_statistics import cdist, unique, unique_consecutive
 from internals.interop import from_numpy, frombuffer
 from internals.legacy import TENSOR_TYPES
-from internals.lowrank import pca_lowrank, svd_lowrank
 from internals.machine_code.parallel import get_num_threads, set_num_threads
 from internals.random import (
     default_generator,
@@ -134,12 +132,12 @@ globals().update(STORAGE_TYPES)
 __all__ = [
     "as_tensor", "asarray", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors",
     "can_cast", "cartesian_prod", "cdist", "chain_matmul", "default_generator", "e", "eig", "einsum", "enable_grad",
-    "from_dlpack", "from_numpy", "frombuffer", "get_device", "get_num_threads", "get_rng_state", "inf", "inference_mode",
+    "from_numpy", "frombuffer", "get_device", "get_num_threads", "get_rng_state", "inf", "inference_mode",
     "initial_seed", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_complex", "is_floating_point", "is_grad_enabled",
     "is_inference", "is_inference_mode_enabled", "is_same_size", "is_signed", "is_storage", "is_tensor", "lstsq",
-    "lu", "manual_seed", "matrix_rank", "meshgrid", "nan", "newaxis", "no_grad", "nonzero", "norm", "numel", "pca_lowrank", "pi",
+    "lu", "manual_seed", "matrix_rank", "meshgrid", "nan", "newaxis", "no_grad", "nonzero", "norm", "numel", "pi",
     "promote_types", "result_type", "seed", "set_grad_enabled", "set_num_threads", "set_printoptions", "set_rng_state",
-    "solve", "split", "stft", "svd_lowrank", "symeig", "tensor", "tensordot", "typename", "unique", "unique_consecutive",
+    "solve", "split", "stft", "symeig", "tensor", "tensordot", "typename", "unique", "unique_consecutive",
     "unravel_index", "where", "Tensor", "TypedStorage", "UntypedStorage",
     *TENSOR_TYPES, *STORAGE_TYPES,
 ]  # fmt: skip

@@ -6,14 +6,16 @@ here memory belongs to one process.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from internals import dlpack
 from internals.conversions import type_name, type_named
 from internals.core.device import CPU, is_simulated
 from internals.core.device import device as Device
 from internals.core.dtype import dtype as Dtype
 from internals.core.tensor_impl import TensorImpl
+
+if TYPE_CHECKING:
+    from internals import dlpack
 
 
 class OnDevice:
@@ -97,6 +99,8 @@ class OnDevice:
         `stream`: the CUDA stream on which the receiver will use it, which is made to wait for the current one; -1 for no waiting.
         Raises BufferError for a tensor that requires a gradient, on `meta`, or on a simulated GPU.
         """
+        from internals import dlpack
+
         if self.requires_grad:
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
         if self.is_cuda:
@@ -118,6 +122,8 @@ class OnDevice:
         return dlpack.to_dlpack(t, versioned, t is not self)
 
     def __dlpack_device__(self: Any) -> tuple[dlpack.DLDeviceType, int]:
+        from internals import dlpack
+
         return dlpack.dlpack_device(self)
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,6 @@ from internals.core.device import CPU, is_simulated
 from internals.core.tensor_impl import TensorImpl, array
 
 
-@dataclass
 class PrintOptions:
     """What `set_printoptions` sets."""
 
@@ -65,7 +63,7 @@ def set_printoptions(
 
 def get_printoptions() -> dict[str, Any]:
     """The current options, as keyword arguments for `set_printoptions`."""
-    return asdict(PRINT_OPTS)
+    return {name: getattr(PRINT_OPTS, name) for name in PrintOptions.__annotations__}
 
 
 @contextmanager

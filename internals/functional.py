@@ -10,11 +10,7 @@ from math import prod
 from numbers import Number
 from typing import Any
 
-from internals._generated import ops
-from internals._generated.functions import atleast_1d as _atleast_1d
-from internals._generated.functions import atleast_2d as _atleast_2d
-from internals._generated.functions import atleast_3d as _atleast_3d
-from internals._generated.functions import where as _generated_where
+from internals._generated import functions, ops
 from internals.core.dtype import bool_
 from internals.core.size import Size
 from internals.core.tensor_impl import TensorImpl
@@ -95,17 +91,17 @@ def cartesian_prod(*tensors: Any) -> Any:
 
 def atleast_1d(*tensors: Any) -> Any:
     """Numbers as vectors of one element, all others as they are. A tuple for several tensors, or a list of them."""
-    return _atleast_1d(*_one_or_list(tensors))
+    return functions.atleast_1d(*_one_or_list(tensors))
 
 
 def atleast_2d(*tensors: Any) -> Any:
     """Numbers and vectors as matrices of one row, all others as they are. A tuple for several tensors, or a list of them."""
-    return _atleast_2d(*_one_or_list(tensors))
+    return functions.atleast_2d(*_one_or_list(tensors))
 
 
 def atleast_3d(*tensors: Any) -> Any:
     """Vectors as (1, n, 1), matrices as (m, n, 1), all others as they are. A tuple for several tensors, or a list of them."""
-    return _atleast_3d(*_one_or_list(tensors))
+    return functions.atleast_3d(*_one_or_list(tensors))
 
 
 def split(tensor: Any, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Any, ...]:
@@ -157,7 +153,7 @@ def where(*args: Any, **kwargs: Any) -> Any:
         from internals.source_map import where as place
 
         return place(args[0])
-    return _generated_where(*args, **kwargs)
+    return functions.where(*args, **kwargs)
 
 
 def _unwrapped(tensors: tuple[Any, ...]) -> list[Any]:

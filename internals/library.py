@@ -51,7 +51,7 @@ class Library:
         try:
             parsed = op.schema
         except RuntimeError:
-            del dispatcher.operators[op.name]
+            dispatcher.operators.remove(op.name)
             raise
         if parsed.is_mutable:
             op.kernels[DispatchKey.ADInplaceOrView] = KernelFunction(
@@ -61,7 +61,7 @@ class Library:
             op.kernels[DispatchKey.ADInplaceOrView] = KernelFunction(
                 "internals.aten.adinplaceorview:view", takes_keys=True
             )
-        self._undo.append(lambda: self._forget(op.name))
+        self._undo.append(lambda: dispatcher.operators.remove(op.name))
         return op.name
 
     def impl(self, name: str, fn: Callable[..., Any] | str, dispatch_key: str = "", *, with_keyset: bool = False) -> None:
@@ -91,10 +91,6 @@ class Library:
 
         self._undo.append(undo)
 
-    @staticmethod
-    def _forget(name: str) -> None:
-        dispatcher.operators.pop(name, None)
-
     def close(self) -> None:
         """Undo every registration of this library, the last one first."""
         while self._undo:
@@ -120,7 +116,7 @@ class OpNamespace:
 
     def __getattr__(self, name: str) -> OpPacket:
         prefix = f"{self._name}::{name}"
-        overloads = [op for n, op in dispatcher.operators.items() if n.partition(".")[0] == prefix]
+        overloads = dispatcher.operators.overloads(prefix)
         if not overloads:
             raise missing_attribute(f"'_OpNamespace' '{self._name}' object", name)
         packet = self._packets.get(name)
@@ -142,7 +138,7 @@ class OpPacket:
         self._name, self._handles = name, handles
         self.__name__ = name.partition("::")[2]
         self._overloads = {op.schema.overload or "default": OpOverload(name, op) for op in handles}
-        self._parser = PythonArgParser(name, [(op, op) for op in handles])
+        self._parser = PythonArgParser(name, [(op,) for op in handles])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._parser(args, kwargs)
@@ -170,7 +166,7 @@ class OpOverload:
 
     def __init__(self, name: str, handle: OperatorHandle) -> None:
         self._handle = handle
-        self._parser = PythonArgParser(name, [(handle, handle)])
+        self._parser = PythonArgParser(name, [(handle,)])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._parser(args, kwargs)

@@ -17,9 +17,8 @@ from internals.core.dispatcher import dispatcher as _dispatcher
 def __getattr__(name: str) -> Any:
     if name in vars(_made):
         return vars(_made)[name]
-    operator = name.removesuffix("_out")
-    for schema in (op.schema for op in _dispatcher.operators.values()):
-        fields = tuple(r.name for r in schema.returns)
-        if schema.name == operator and len(fields) > 1 and all(fields) and schema.namespace == "aten":
+    for op in _dispatcher.operators.overloads(f"aten::{name.removesuffix('_out')}"):
+        fields = tuple(r.name for r in op.schema.returns)
+        if len(fields) > 1 and all(fields):
             return _made.named(name, fields)
     raise AttributeError(f"module 'internals.return_types' has no attribute '{name}'")

@@ -84,7 +84,7 @@ def test_what_is_refused_is_refused_by_a_check(op: OperatorHandle) -> None:
     if op.schema.name in NOT_CALLED:
         pytest.skip(NOT_CALLED[op.schema.name])
     stream = np.random.default_rng(zlib.crc32(op.name.encode()))
-    parser = PythonArgParser(op.schema.name, [(op, op)])
+    parser = PythonArgParser(op.schema.name, [(op,)])
     for _ in range(CALLS):
         values = arguments(op.schema, stream)
         for name in stream.choice(list(values), int(stream.integers(1, 3))) if values else []:

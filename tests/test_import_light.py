@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import traceback
 
 import pytest
+
+import internals as torch
 
 HEAVY = ("numba", "scipy", "llvmlite", "graphviz", "matplotlib", "yaml", "jupyterlab", "IPython", "torch", "viz")
 
@@ -26,6 +29,53 @@ def test_import_loads_neither_layers_nor_the_jit() -> None:
     program = "import internals, sys; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     assert "internals._tensor" in loaded and not {"internals.nn", "internals.jit"}.intersection(loaded)
+
+
+def test_import_makes_no_operator_that_it_does_not_need() -> None:
+    program = """
+import internals as torch
+from internals.core.dispatcher import dispatcher
+from internals._generated.methods import METHODS, TensorMethods
+made = lambda: [n for n in METHODS.lines if isinstance(vars(TensorMethods)[n], type(torch.is_tensor))]
+functions = lambda: [n for n in torch._functions.FUNCTIONS.lines if n in vars(torch)]
+print(dispatcher.operators.made, [n for n in made() if not n.startswith("__")], vars(torch).get("relu"))
+torch.ones(2).relu().relu()
+print(dispatcher.operators.made, [n for n in made() if not n.startswith("__")], "add" in vars(torch), "ones" in vars(torch))
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    before, after = run.stdout.splitlines()
+    assert before == "[] [] None"
+    assert after == "['aten::ones', 'aten::ones.out', 'aten::relu'] ['relu'] False True"
+
+
+def test_names_are_known_before_they_are_used() -> None:
+    program = """
+import internals as torch, inspect, pickle, pydoc
+assert {"relu", "addmv", "tensor", "Tensor"} <= {*dir(torch)} and {"relu", "addmv_", "add"} <= {*dir(torch.Tensor)}
+assert hasattr(torch, "addmv") and hasattr(torch.Tensor, "addmv_") and not hasattr(torch.Tensor, "addmw")
+from internals import *
+assert relu is torch.relu and sum is torch.sum and "_conj" not in dir()
+for f in (torch.special.erf, torch.hypot, torch.Tensor.hypot, torch.ops.aten.hypot):
+    assert pickle.loads(pickle.dumps(f)) is f
+assert str(inspect.signature(torch.hypot)) == "(*args, **kwargs)"
+assert str(inspect.signature(torch.Tensor.exp)) == "(self)"
+assert str(inspect.signature(torch.Tensor.sum)) == "(self, *args, **kwargs)"
+print(pydoc.plain(pydoc.render_doc(torch.Tensor.hypot)))
+from internals._generated import ops
+print(inspect.getsource(ops.hypot))
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert "aten::hypot(Tensor self, Tensor other) -> Tensor" in run.stdout
+    assert "return _table[self._geometry.keys | other._geometry.keys](self, other)" in run.stdout
+
+
+def test_a_traceback_names_the_function_and_shows_its_text() -> None:
+    with pytest.raises(RuntimeError) as caught:
+        torch.hypot(torch.ones(2), torch.ones(3))
+    text = "".join(traceback.format_exception(caught.value))
+    assert "in hypot\n    return parse(args, kwargs)" in text
+    assert 'ops.py: hypot", line 4, in hypot\n    return _table[self._geometry.keys' in text
 
 
 def test_import_loads_no_gpu_and_the_simulated_one_does_without_numba() -> None:

@@ -152,7 +152,7 @@ def test_register() -> None:
             register_operator("jit_test::twice(int a) -> int", lambda a: a)
     finally:
         del _registry.jit_only["jit_test::twice"]
-        _registry.seen = (0, None)
+        _registry.forget()
     assert find_operators("jit_test::twice") == []
 
 

@@ -39,7 +39,7 @@ def who(frames: Sequence[dict[str, Any]]) -> Who:
 
 def _operator(frames: Sequence[dict[str, Any]]) -> str:
     for frame in frames:
-        if frame["filename"].replace("\\", "/").endswith("_generated/ops.py"):
+        if "_generated/ops.py" in frame["filename"].replace("\\", "/"):
             return _without_overload(frame["name"])
         if found := _OPERATOR.search(frame["name"]):
             return found[1]

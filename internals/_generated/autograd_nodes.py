@@ -4,6 +4,7 @@ One class for each entry: what it saves, and how it makes gradients of gradients
 """
 
 # ruff: noqa
+from internals.autograd.kernel import Kept, Record
 from internals.autograd.node import Node
 from internals.autograd.saved_variable import ERR_BACKWARD_TWICE, release, unpack_list, unpack_optional
 from internals._generated.functions import _adaptive_avg_pool2d, _adaptive_avg_pool3d, _fft_c2c, polygamma, trace_backward, view_as_complex, view_as_real, where, xlogy, zeros_like
@@ -47,6 +48,7 @@ class ViewAsRealBackward0(Node):
     """aten::view_as_real(Tensor(a) self) -> Tensor(a)"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -59,6 +61,7 @@ class ViewAsComplexBackward0(Node):
     """aten::view_as_complex(Tensor(a) self) -> Tensor(a)"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -71,6 +74,7 @@ class ComplexBackward0(Node):
     """aten::complex(Tensor real, Tensor imag) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('real', 'imag'))
 
     def apply(node, grads):
         grad = grads[0]
@@ -89,6 +93,7 @@ class PolarBackward0(Node):
     """aten::polar(Tensor abs, Tensor angle) -> Tensor"""
 
     __slots__ = ('_raw_saved_result', )
+    record = Record(('abs', 'angle'), {'_raw_saved_result': Kept(0)})
     saved_names = ('result', )
     saves = True
 
@@ -111,6 +116,7 @@ class ConjBackward0(Node):
     """aten::_conj(Tensor(a) self) -> Tensor(a)"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -123,6 +129,7 @@ class ConjPhysicalBackward0(Node):
     """aten::_conj_physical(Tensor self) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -135,6 +142,7 @@ class ConjPhysicalBackward1(Node):
     """aten::conj_physical_(Tensor(a!) self) -> Tensor(a!)"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -147,6 +155,7 @@ class AngleBackward0(Node):
     """aten::angle(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self')})
     saved_names = ('self', )
     saves = True
 
@@ -165,6 +174,7 @@ class SgnBackward0(Node):
     """aten::sgn(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0)})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -184,6 +194,7 @@ class VdotBackward0(Node):
     """aten::vdot(Tensor self, Tensor other) -> Tensor"""
 
     __slots__ = ('_raw_saved_other', '_raw_saved_self', )
+    record = Record(('self', 'other'), {'_raw_saved_other': Kept('other', '', ('self',)), '_raw_saved_self': Kept('self', '', ('other',))})
     saved_names = ('other', 'self', )
     saves = True
 
@@ -209,6 +220,7 @@ class FftR2CBackward0(Node):
     """aten::_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor"""
 
     __slots__ = ('_saved_dim', '_saved_normalization', '_saved_onesided', '_saved_self_shape', )
+    record = Record(('self',), {'_saved_dim': Kept('dim'), '_saved_normalization': Kept('normalization'), '_saved_onesided': Kept('onesided'), '_saved_self_shape': Kept('self', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -225,6 +237,7 @@ class FftC2RBackward0(Node):
     """aten::_fft_c2r(Tensor self, int[] dim, int normalization, int last_dim_size) -> Tensor"""
 
     __slots__ = ('_saved_dim', '_saved_normalization', )
+    record = Record(('self',), {'_saved_dim': Kept('dim'), '_saved_normalization': Kept('normalization')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -239,6 +252,7 @@ class FftC2CBackward0(Node):
     """aten::_fft_c2c(Tensor self, int[] dim, int normalization, bool forward) -> Tensor"""
 
     __slots__ = ('_saved_dim', '_saved_normalization', '_saved_forward', )
+    record = Record(('self',), {'_saved_dim': Kept('dim'), '_saved_normalization': Kept('normalization'), '_saved_forward': Kept('forward')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -254,6 +268,7 @@ class IndexBackward0(Node):
     """aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor"""
 
     __slots__ = ('_saved_self_shape', '_raw_saved_indices', )
+    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_raw_saved_indices': Kept('indices')})
     saved_names = ('indices', )
     saves = True
 
@@ -273,6 +288,7 @@ class IndexPutBackward0(Node):
     """aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor"""
 
     __slots__ = ('_raw_saved_indices', '_saved_accumulate', )
+    record = Record(('self', 'values'), {'_raw_saved_indices': Kept('indices'), '_saved_accumulate': Kept('accumulate')})
     saved_names = ('indices', )
     saves = True
 
@@ -299,6 +315,7 @@ class IndexPutImplBackward0(Node):
     """aten::_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> Tensor(a!)"""
 
     __slots__ = ('_raw_saved_indices', '_saved_accumulate', )
+    record = Record(('self', 'values'), {'_raw_saved_indices': Kept('indices'), '_saved_accumulate': Kept('accumulate')})
     saved_names = ('indices', )
     saves = True
 
@@ -325,6 +342,7 @@ class GatherBackward0(Node):
     """aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor"""
 
     __slots__ = ('_saved_self_shape', '_saved_dim', '_raw_saved_index', '_saved_sparse_grad', )
+    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_saved_dim': Kept('dim'), '_raw_saved_index': Kept('index'), '_saved_sparse_grad': Kept('sparse_grad')})
     saved_names = ('index', )
     saves = True
 
@@ -346,6 +364,7 @@ class ScatterBackward0(Node):
     """aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor"""
 
     __slots__ = ('_saved_dim', '_raw_saved_index', )
+    record = Record(('self', 'src'), {'_saved_dim': Kept('dim'), '_raw_saved_index': Kept('index')})
     saved_names = ('index', )
     saves = True
 
@@ -373,6 +392,7 @@ class ScatterBackward1(Node):
     """aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor"""
 
     __slots__ = ('_saved_dim', '_raw_saved_index', )
+    record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_index': Kept('index')})
     saved_names = ('index', )
     saves = True
 
@@ -392,6 +412,7 @@ class ScatterBackward2(Node):
     """aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('self', 'src'))
 
     def apply(node, grads):
         grad = grads[0]
@@ -410,6 +431,7 @@ class ScatterBackward3(Node):
     """aten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -422,6 +444,7 @@ class ScatterAddBackward0(Node):
     """aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor"""
 
     __slots__ = ('_saved_dim', '_raw_saved_index', )
+    record = Record(('self', 'src'), {'_saved_dim': Kept('dim'), '_raw_saved_index': Kept('index', '', ('src',))})
     saved_names = ('index', )
     saves = True
 
@@ -447,6 +470,7 @@ class IndexSelectBackward0(Node):
     """aten::index_select(Tensor self, int dim, Tensor index) -> Tensor"""
 
     __slots__ = ('_saved_self_shape', '_saved_dim', '_raw_saved_index', )
+    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_saved_dim': Kept('dim'), '_raw_saved_index': Kept('index')})
     saved_names = ('index', )
     saves = True
 
@@ -467,6 +491,7 @@ class IndexAddBackward0(Node):
     """aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor"""
 
     __slots__ = ('_saved_alpha', '_saved_dim', '_raw_saved_index', )
+    record = Record(('self', 'source'), {'_saved_alpha': Kept('alpha'), '_saved_dim': Kept('dim'), '_raw_saved_index': Kept('index', '', ('source',))})
     saved_names = ('index', )
     saves = True
 
@@ -493,6 +518,7 @@ class MaskedSelectBackward0(Node):
     """aten::masked_select(Tensor self, Tensor mask) -> Tensor"""
 
     __slots__ = ('_saved_self_shape', '_raw_saved_mask', )
+    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_raw_saved_mask': Kept('mask')})
     saved_names = ('mask', )
     saves = True
 
@@ -512,6 +538,7 @@ class CatBackward0(Node):
     """aten::cat(Tensor[] tensors, int dim=0) -> Tensor"""
 
     __slots__ = ('_saved_tensors_shape', '_saved_dim', )
+    record = Record(('tensors',), {'_saved_tensors_shape': Kept('tensors', 'shape'), '_saved_dim': Kept('dim')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -526,6 +553,7 @@ class StackBackward0(Node):
     """aten::stack(Tensor[] tensors, int dim=0) -> Tensor"""
 
     __slots__ = ('_saved_dim', )
+    record = Record(('tensors',), {'_saved_dim': Kept('dim')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -539,6 +567,7 @@ class FlipBackward0(Node):
     """aten::flip(Tensor self, int[] dims) -> Tensor"""
 
     __slots__ = ('_saved_dims', )
+    record = Record(('self',), {'_saved_dims': Kept('dims')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -552,6 +581,7 @@ class RollBackward0(Node):
     """aten::roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor"""
 
     __slots__ = ('_saved_shifts', '_saved_dims', )
+    record = Record(('self',), {'_saved_shifts': Kept('shifts'), '_saved_dims': Kept('dims')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -566,6 +596,7 @@ class RepeatBackward0(Node):
     """aten::repeat(Tensor self, int[] repeats) -> Tensor"""
 
     __slots__ = ('_saved_repeats', '_saved_self_shape', )
+    record = Record(('self',), {'_saved_repeats': Kept('repeats'), '_saved_self_shape': Kept('self', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -580,6 +611,7 @@ class TrilBackward0(Node):
     """aten::tril(Tensor self, int diagonal=0) -> Tensor"""
 
     __slots__ = ('_saved_diagonal', )
+    record = Record(('self',), {'_saved_diagonal': Kept('diagonal')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -593,6 +625,7 @@ class TriuBackward0(Node):
     """aten::triu(Tensor self, int diagonal=0) -> Tensor"""
 
     __slots__ = ('_saved_diagonal', )
+    record = Record(('self',), {'_saved_diagonal': Kept('diagonal')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -606,6 +639,7 @@ class LinalgInvExBackward0(Node):
     """aten::linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)"""
 
     __slots__ = ('_raw_saved_inverse', )
+    record = Record(('A',), {'_raw_saved_inverse': Kept(0)}, (0,))
     saved_names = ('inverse', )
     saves = True
 
@@ -624,6 +658,7 @@ class LinalgSolveExBackward0(Node):
     """aten::_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor LU, Tensor pivots, Tensor info)"""
 
     __slots__ = ('_raw_saved_result', '_raw_saved_A', '_raw_saved_LU', '_raw_saved_pivots', '_saved_left', )
+    record = Record(('A', 'B'), {'_raw_saved_result': Kept(0), '_raw_saved_A': Kept('A'), '_raw_saved_LU': Kept(1), '_raw_saved_pivots': Kept(2), '_saved_left': Kept('left')}, (0,))
     saved_names = ('result', 'A', 'LU', 'pivots', )
     saves = True
 
@@ -651,6 +686,7 @@ class LinalgSolveTriangularBackward0(Node):
     """aten::linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', '_saved_upper', '_saved_left', '_saved_unitriangular', )
+    record = Record(('self', 'B'), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0), '_saved_upper': Kept('upper'), '_saved_left': Kept('left'), '_saved_unitriangular': Kept('unitriangular')})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -678,6 +714,7 @@ class TriangularSolveBackward0(Node):
     """aten::triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)"""
 
     __slots__ = ('_raw_saved_A', '_raw_saved_solution', '_saved_upper', '_saved_transpose', '_saved_unitriangular', )
+    record = Record(('self', 'A'), {'_raw_saved_A': Kept('A'), '_raw_saved_solution': Kept(0), '_saved_upper': Kept('upper'), '_saved_transpose': Kept('transpose'), '_saved_unitriangular': Kept('unitriangular')})
     saved_names = ('A', 'solution', )
     saves = True
 
@@ -704,6 +741,7 @@ class LinalgDetBackward0(Node):
     """aten::_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)"""
 
     __slots__ = ('_raw_saved_result', '_raw_saved_A', '_raw_saved_LU', '_raw_saved_pivots', )
+    record = Record(('A',), {'_raw_saved_result': Kept(0), '_raw_saved_A': Kept('A'), '_raw_saved_LU': Kept(1), '_raw_saved_pivots': Kept(2)}, (0,))
     saved_names = ('result', 'A', 'LU', 'pivots', )
     saves = True
 
@@ -725,6 +763,7 @@ class LinalgSlogdetBackward0(Node):
     """aten::_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)"""
 
     __slots__ = ('_raw_saved_A', '_raw_saved_sign', '_raw_saved_LU', '_raw_saved_pivots', )
+    record = Record(('A',), {'_raw_saved_A': Kept('A'), '_raw_saved_sign': Kept(0), '_raw_saved_LU': Kept(2), '_raw_saved_pivots': Kept(3)}, (0, 1))
     saved_names = ('A', 'sign', 'LU', 'pivots', )
     saves = True
 
@@ -745,6 +784,7 @@ class LinalgMatrixExpBackward0(Node):
     """aten::linalg_matrix_exp(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self')})
     saved_names = ('self', )
     saves = True
 
@@ -763,6 +803,7 @@ class LinalgPowsumBackward0(Node):
     """aten::linalg__powsum(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -775,6 +816,7 @@ class LinalgCholeskyExBackward0(Node):
     """aten::linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)"""
 
     __slots__ = ('_saved_upper', '_raw_saved_L', )
+    record = Record(('self',), {'_saved_upper': Kept('upper'), '_raw_saved_L': Kept(0)}, (0,))
     saved_names = ('L', )
     saves = True
 
@@ -794,6 +836,7 @@ class CholeskyBackward0(Node):
     """aten::cholesky(Tensor self, bool upper=False) -> Tensor"""
 
     __slots__ = ('_saved_upper', '_raw_saved_result', )
+    record = Record(('self',), {'_saved_upper': Kept('upper'), '_raw_saved_result': Kept(0)})
     saved_names = ('result', )
     saves = True
 
@@ -813,6 +856,7 @@ class CholeskySolveBackward0(Node):
     """aten::cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_input2', '_raw_saved_result', '_saved_upper', )
+    record = Record(('self', 'input2'), {'_raw_saved_self': Kept('self'), '_raw_saved_input2': Kept('input2'), '_raw_saved_result': Kept(0), '_saved_upper': Kept('upper')})
     saved_names = ('self', 'input2', 'result', )
     saves = True
 
@@ -839,6 +883,7 @@ class CholeskyInverseBackward0(Node):
     """aten::cholesky_inverse(Tensor self, bool upper=False) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_upper', '_raw_saved_result', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_upper': Kept('upper'), '_raw_saved_result': Kept(0)})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -859,6 +904,7 @@ class LinalgQrBackward0(Node):
     """aten::linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)"""
 
     __slots__ = ('_raw_saved_Q', '_raw_saved_R', '_saved_mode', )
+    record = Record(('A',), {'_raw_saved_Q': Kept(0), '_raw_saved_R': Kept(1), '_saved_mode': Kept('mode')})
     saved_names = ('Q', 'R', )
     saves = True
 
@@ -878,6 +924,7 @@ class GeqrfBackward0(Node):
     """aten::geqrf(Tensor self) -> (Tensor a, Tensor tau)"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -890,6 +937,7 @@ class LinalgHouseholderProductBackward0(Node):
     """aten::linalg_householder_product(Tensor input, Tensor tau) -> Tensor"""
 
     __slots__ = ('_raw_saved_result', '_raw_saved_input', '_raw_saved_tau', )
+    record = Record(('input', 'tau'), {'_raw_saved_result': Kept(0), '_raw_saved_input': Kept('input'), '_raw_saved_tau': Kept('tau')})
     saved_names = ('result', 'input', 'tau', )
     saves = True
 
@@ -914,6 +962,7 @@ class OrmqrBackward0(Node):
     """aten::ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor"""
 
     __slots__ = ('_raw_saved_result', '_raw_saved_self', '_raw_saved_input2', '_raw_saved_input3', '_saved_left', '_saved_transpose', )
+    record = Record(('self', 'input2', 'input3'), {'_raw_saved_result': Kept(0), '_raw_saved_self': Kept('self'), '_raw_saved_input2': Kept('input2'), '_raw_saved_input3': Kept('input3'), '_saved_left': Kept('left'), '_saved_transpose': Kept('transpose')})
     saved_names = ('result', 'self', 'input2', 'input3', )
     saves = True
 
@@ -942,6 +991,7 @@ class LinalgSvdBackward0(Node):
     """aten::_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)"""
 
     __slots__ = ('_raw_saved_U', '_raw_saved_S', '_raw_saved_Vh', '_saved_full_matrices', )
+    record = Record(('A',), {'_raw_saved_U': Kept(0), '_raw_saved_S': Kept(1), '_raw_saved_Vh': Kept(2), '_saved_full_matrices': Kept('full_matrices')})
     saved_names = ('U', 'S', 'Vh', )
     saves = True
 
@@ -962,6 +1012,7 @@ class LinalgEighBackward0(Node):
     """aten::_linalg_eigh(Tensor A, str UPLO="L", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)"""
 
     __slots__ = ('_raw_saved_eigenvalues', '_raw_saved_eigenvectors', )
+    record = Record(('A',), {'_raw_saved_eigenvalues': Kept(0), '_raw_saved_eigenvectors': Kept(1)})
     saved_names = ('eigenvalues', 'eigenvectors', )
     saves = True
 
@@ -980,6 +1031,7 @@ class LinalgEigBackward0(Node):
     """aten::linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)"""
 
     __slots__ = ('_raw_saved_eigenvalues', '_raw_saved_eigenvectors', )
+    record = Record(('self',), {'_raw_saved_eigenvalues': Kept(0), '_raw_saved_eigenvectors': Kept(1)})
     saved_names = ('eigenvalues', 'eigenvectors', )
     saves = True
 
@@ -998,6 +1050,7 @@ class LinalgLuFactorExBackward0(Node):
     """aten::linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)"""
 
     __slots__ = ('_raw_saved_LU', '_raw_saved_pivots', '_saved_pivot', )
+    record = Record(('A',), {'_raw_saved_LU': Kept(0), '_raw_saved_pivots': Kept(1), '_saved_pivot': Kept('pivot')}, (0,))
     saved_names = ('LU', 'pivots', )
     saves = True
 
@@ -1018,6 +1071,7 @@ class LinalgLuBackward0(Node):
     """aten::linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)"""
 
     __slots__ = ('_raw_saved_P', '_raw_saved_L', '_raw_saved_U', )
+    record = Record(('A',), {'_raw_saved_P': Kept(0), '_raw_saved_L': Kept(1), '_raw_saved_U': Kept(2)}, (1, 2))
     saved_names = ('P', 'L', 'U', )
     saves = True
 
@@ -1037,6 +1091,7 @@ class LuUnpackBackward0(Node):
     """aten::lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)"""
 
     __slots__ = ('_saved_LU_data_shape', )
+    record = Record(('LU_data',), {'_saved_LU_data_shape': Kept('LU_data', 'shape')}, (1, 2))
 
     def apply(node, grads):
         if all([g is None for g in grads]):
@@ -1049,6 +1104,7 @@ class LinalgLuSolveBackward0(Node):
     """aten::linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor"""
 
     __slots__ = ('_raw_saved_LU', '_raw_saved_pivots', '_raw_saved_result', '_saved_left', '_saved_adjoint', )
+    record = Record(('LU', 'B'), {'_raw_saved_LU': Kept('LU'), '_raw_saved_pivots': Kept('pivots'), '_raw_saved_result': Kept(0, '', ('LU',)), '_saved_left': Kept('left'), '_saved_adjoint': Kept('adjoint')})
     saved_names = ('LU', 'pivots', 'result', )
     saves = True
 
@@ -1081,6 +1137,7 @@ class LinalgLdlFactorExBackward0(Node):
     """aten::linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)"""
 
     __slots__ = ()
+    record = Record(('self',), {}, (0,))
 
     def apply(node, grads):
         grad = grads[0]
@@ -1093,6 +1150,7 @@ class LinalgLdlSolveBackward0(Node):
     """aten::linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('LD', 'B'))
 
     def apply(node, grads):
         grad = grads[0]
@@ -1109,6 +1167,7 @@ class LinalgLstsqBackward0(Node):
     """aten::linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_b', '_raw_saved_solution', )
+    record = Record(('self', 'b'), {'_raw_saved_self': Kept('self'), '_raw_saved_b': Kept('b'), '_raw_saved_solution': Kept(0)}, (0, 1))
     saved_names = ('self', 'b', 'solution', )
     saves = True
 
@@ -1133,6 +1192,7 @@ class LinalgPinvBackward0(Node):
     """aten::linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor"""
 
     __slots__ = ('_raw_saved_result', '_raw_saved_self', )
+    record = Record(('self',), {'_raw_saved_result': Kept(0), '_raw_saved_self': Kept('self')})
     saved_names = ('result', 'self', )
     saves = True
 
@@ -1152,6 +1212,7 @@ class AddrBackward0(Node):
     """aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
 
     __slots__ = ('_saved_beta', '_saved_alpha', '_raw_saved_vec2', '_raw_saved_vec1', )
+    record = Record(('self', 'vec1', 'vec2'), {'_saved_beta': Kept('beta'), '_saved_alpha': Kept('alpha'), '_raw_saved_vec2': Kept('vec2', '', ('vec1',)), '_raw_saved_vec1': Kept('vec1', '', ('vec2',))})
     saved_names = ('vec2', 'vec1', )
     saves = True
 
@@ -1182,6 +1243,7 @@ class LinalgCrossBackward0(Node):
     """aten::linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor"""
 
     __slots__ = ('_raw_saved_other', '_saved_dim', '_raw_saved_self', )
+    record = Record(('self', 'other'), {'_raw_saved_other': Kept('other', '', ('self',)), '_saved_dim': Kept('dim'), '_raw_saved_self': Kept('self', '', ('other',))})
     saved_names = ('other', 'self', )
     saves = True
 
@@ -1209,6 +1271,7 @@ class TraceBackward0(Node):
     """aten::trace(Tensor self) -> Tensor"""
 
     __slots__ = ('_saved_self_shape', )
+    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -1222,6 +1285,7 @@ class MmBackward0(Node):
     """aten::mm(Tensor self, Tensor mat2) -> Tensor"""
 
     __slots__ = ('_raw_saved_mat2', '_saved_self_shape', '_saved_self_stride', '_raw_saved_self', '_saved_mat2_shape', '_saved_mat2_stride', )
+    record = Record(('self', 'mat2'), {'_raw_saved_mat2': Kept('mat2', '', ('self',)), '_saved_self_shape': Kept('self', 'shape'), '_saved_self_stride': Kept('self', 'stride'), '_raw_saved_self': Kept('self', '', ('mat2',)), '_saved_mat2_shape': Kept('mat2', 'shape'), '_saved_mat2_stride': Kept('mat2', 'stride')})
     saved_names = ('mat2', 'self', )
     saves = True
 
@@ -1251,6 +1315,7 @@ class BmmBackward0(Node):
     """aten::bmm(Tensor self, Tensor mat2) -> Tensor"""
 
     __slots__ = ('_raw_saved_mat2', '_raw_saved_self', )
+    record = Record(('self', 'mat2'), {'_raw_saved_mat2': Kept('mat2', '', ('self',)), '_raw_saved_self': Kept('self', '', ('mat2',))})
     saved_names = ('mat2', 'self', )
     saves = True
 
@@ -1276,6 +1341,7 @@ class MvBackward0(Node):
     """aten::mv(Tensor self, Tensor vec) -> Tensor"""
 
     __slots__ = ('_raw_saved_vec', '_raw_saved_self', )
+    record = Record(('self', 'vec'), {'_raw_saved_vec': Kept('vec', '', ('self',)), '_raw_saved_self': Kept('self', '', ('vec',))})
     saved_names = ('vec', 'self', )
     saves = True
 
@@ -1301,6 +1367,7 @@ class DotBackward0(Node):
     """aten::dot(Tensor self, Tensor tensor) -> Tensor"""
 
     __slots__ = ('_raw_saved_tensor', '_raw_saved_self', )
+    record = Record(('self', 'tensor'), {'_raw_saved_tensor': Kept('tensor', '', ('self',)), '_raw_saved_self': Kept('self', '', ('tensor',))})
     saved_names = ('tensor', 'self', )
     saves = True
 
@@ -1326,6 +1393,7 @@ class AddmmBackward0(Node):
     """aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
 
     __slots__ = ('_saved_beta', '_raw_saved_mat2', '_saved_mat1_shape', '_saved_mat1_stride', '_saved_alpha', '_raw_saved_mat1', '_saved_mat2_shape', '_saved_mat2_stride', )
+    record = Record(('self', 'mat1', 'mat2'), {'_saved_beta': Kept('beta'), '_raw_saved_mat2': Kept('mat2', '', ('mat1',)), '_saved_mat1_shape': Kept('mat1', 'shape'), '_saved_mat1_stride': Kept('mat1', 'stride'), '_saved_alpha': Kept('alpha'), '_raw_saved_mat1': Kept('mat1', '', ('mat2',)), '_saved_mat2_shape': Kept('mat2', 'shape'), '_saved_mat2_stride': Kept('mat2', 'stride')})
     saved_names = ('mat2', 'mat1', )
     saves = True
 
@@ -1360,6 +1428,7 @@ class AddmvBackward0(Node):
     """aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
 
     __slots__ = ('_saved_beta', '_saved_alpha', '_raw_saved_vec', '_raw_saved_mat', )
+    record = Record(('self', 'mat', 'vec'), {'_saved_beta': Kept('beta'), '_saved_alpha': Kept('alpha'), '_raw_saved_vec': Kept('vec', '', ('mat',)), '_raw_saved_mat': Kept('mat', '', ('vec',))})
     saved_names = ('vec', 'mat', )
     saves = True
 
@@ -1390,6 +1459,7 @@ class AddbmmBackward0(Node):
     """aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
 
     __slots__ = ('_saved_beta', '_raw_saved_batch2', '_saved_alpha', '_saved_batch1_shape', '_raw_saved_batch1', )
+    record = Record(('self', 'batch1', 'batch2'), {'_saved_beta': Kept('beta'), '_raw_saved_batch2': Kept('batch2', '', ('batch1',)), '_saved_alpha': Kept('alpha'), '_saved_batch1_shape': Kept('batch1', 'shape'), '_raw_saved_batch1': Kept('batch1', '', ('batch2',))})
     saved_names = ('batch2', 'batch1', )
     saves = True
 
@@ -1422,6 +1492,7 @@ class BaddbmmBackward0(Node):
     """aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
 
     __slots__ = ('_saved_beta', '_raw_saved_batch2', '_saved_alpha', '_raw_saved_batch1', )
+    record = Record(('self', 'batch1', 'batch2'), {'_saved_beta': Kept('beta'), '_raw_saved_batch2': Kept('batch2', '', ('batch1',)), '_saved_alpha': Kept('alpha'), '_raw_saved_batch1': Kept('batch1', '', ('batch2',))})
     saved_names = ('batch2', 'batch1', )
     saves = True
 
@@ -1452,6 +1523,7 @@ class ScatterReduceBackward0(Node):
     """aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_dim', '_raw_saved_index', '_raw_saved_src', '_saved_reduce', '_saved_include_self', '_raw_saved_result', )
+    record = Record(('self', 'src'), {'_raw_saved_self': Kept('self'), '_saved_dim': Kept('dim'), '_raw_saved_index': Kept('index'), '_raw_saved_src': Kept('src'), '_saved_reduce': Kept('reduce'), '_saved_include_self': Kept('include_self'), '_raw_saved_result': Kept(0)})
     saved_names = ('self', 'index', 'src', 'result', )
     saves = True
 
@@ -1480,6 +1552,7 @@ class IndexReduceBackward0(Node):
     """aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_dim', '_raw_saved_index', '_raw_saved_source', '_saved_reduce', '_saved_include_self', '_raw_saved_result', )
+    record = Record(('self', 'source'), {'_raw_saved_self': Kept('self'), '_saved_dim': Kept('dim'), '_raw_saved_index': Kept('index'), '_raw_saved_source': Kept('source'), '_saved_reduce': Kept('reduce'), '_saved_include_self': Kept('include_self'), '_raw_saved_result': Kept(0)})
     saved_names = ('self', 'index', 'source', 'result', )
     saves = True
 
@@ -1508,6 +1581,7 @@ class IndexCopyBackward0(Node):
     """aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor"""
 
     __slots__ = ('_saved_dim', '_raw_saved_index', '_saved_source_shape', )
+    record = Record(('self', 'source'), {'_saved_dim': Kept('dim'), '_raw_saved_index': Kept('index'), '_saved_source_shape': Kept('source', 'shape')})
     saved_names = ('index', )
     saves = True
 
@@ -1536,6 +1610,7 @@ class IndexFillBackward0(Node):
     """aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor"""
 
     __slots__ = ('_saved_dim', '_raw_saved_index', )
+    record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_index': Kept('index')})
     saved_names = ('index', )
     saves = True
 
@@ -1555,6 +1630,7 @@ class IndexFillBackward1(Node):
     """aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor"""
 
     __slots__ = ('_saved_dim', '_raw_saved_index', )
+    record = Record(('self', 'value'), {'_saved_dim': Kept('dim'), '_raw_saved_index': Kept('index')})
     saved_names = ('index', )
     saves = True
 
@@ -1582,6 +1658,7 @@ class MaskedScatterBackward0(Node):
     """aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor"""
 
     __slots__ = ('_raw_saved_mask', '_saved_source_shape', )
+    record = Record(('self', 'source'), {'_raw_saved_mask': Kept('mask'), '_saved_source_shape': Kept('source', 'shape')})
     saved_names = ('mask', )
     saves = True
 
@@ -1608,6 +1685,7 @@ class MaskedScatterBackwardBackward0(Node):
     """aten::masked_scatter_backward(Tensor grad_output, Tensor mask, int[] sizes) -> Tensor"""
 
     __slots__ = ('_raw_saved_mask', '_saved_grad_output_shape', '_raw_saved_grad_output', )
+    record = Record(('grad_output',), {'_raw_saved_mask': Kept('mask'), '_saved_grad_output_shape': Kept('grad_output', 'shape'), '_raw_saved_grad_output': Kept('grad_output')})
     saved_names = ('mask', 'grad_output', )
     saves = True
 
@@ -1628,6 +1706,7 @@ class PutBackward0(Node):
     """aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor"""
 
     __slots__ = ('_raw_saved_index', '_saved_accumulate', '_saved_source_shape', )
+    record = Record(('self', 'source'), {'_raw_saved_index': Kept('index'), '_saved_accumulate': Kept('accumulate'), '_saved_source_shape': Kept('source', 'shape')})
     saved_names = ('index', )
     saves = True
 
@@ -1655,6 +1734,7 @@ class TakeBackward0(Node):
     """aten::take(Tensor self, Tensor index) -> Tensor"""
 
     __slots__ = ('_saved_self_shape', '_raw_saved_index', )
+    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_raw_saved_index': Kept('index')})
     saved_names = ('index', )
     saves = True
 
@@ -1674,6 +1754,7 @@ class SelectScatterBackward0(Node):
     """aten::select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor"""
 
     __slots__ = ('_saved_dim', '_saved_index', '_saved_src_shape', )
+    record = Record(('self', 'src'), {'_saved_dim': Kept('dim'), '_saved_index': Kept('index'), '_saved_src_shape': Kept('src', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -1697,6 +1778,7 @@ class SliceScatterBackward0(Node):
     """aten::slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor"""
 
     __slots__ = ('_saved_dim', '_saved_start', '_saved_end', '_saved_step', '_saved_src_shape', )
+    record = Record(('self', 'src'), {'_saved_dim': Kept('dim'), '_saved_start': Kept('start'), '_saved_end': Kept('end'), '_saved_step': Kept('step'), '_saved_src_shape': Kept('src', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -1724,6 +1806,7 @@ class DiagonalScatterBackward0(Node):
     """aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor"""
 
     __slots__ = ('_saved_offset', '_saved_dim1', '_saved_dim2', '_saved_src_shape', )
+    record = Record(('self', 'src'), {'_saved_offset': Kept('offset'), '_saved_dim1': Kept('dim1'), '_saved_dim2': Kept('dim2'), '_saved_src_shape': Kept('src', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -1749,6 +1832,7 @@ class AsStridedScatterBackward0(Node):
     """aten::as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor"""
 
     __slots__ = ('_saved_self_shape', '_saved_self_stride', '_saved_self_storage_offset', '_saved_src_shape', '_saved_size', '_saved_stride', '_saved_storage_offset', )
+    record = Record(('self', 'src'), {'_saved_self_shape': Kept('self', 'shape'), '_saved_self_stride': Kept('self', 'stride'), '_saved_self_storage_offset': Kept('self', 'storage_offset'), '_saved_src_shape': Kept('src', 'shape'), '_saved_size': Kept('size'), '_saved_stride': Kept('stride'), '_saved_storage_offset': Kept('storage_offset')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -1772,6 +1856,7 @@ class NarrowCopyBackward0(Node):
     """aten::narrow_copy(Tensor self, int dim, int start, int length) -> Tensor"""
 
     __slots__ = ('_saved_self_shape', '_saved_dim', '_saved_start', '_saved_length', )
+    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_saved_dim': Kept('dim'), '_saved_start': Kept('start'), '_saved_length': Kept('length')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -1788,6 +1873,7 @@ class DiagEmbedBackward0(Node):
     """aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor"""
 
     __slots__ = ('_saved_offset', '_saved_dim1', '_saved_dim2', )
+    record = Record(('self',), {'_saved_offset': Kept('offset'), '_saved_dim1': Kept('dim1'), '_saved_dim2': Kept('dim2')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -1803,6 +1889,7 @@ class BlockDiagBackward0(Node):
     """aten::block_diag(Tensor[] tensors) -> Tensor"""
 
     __slots__ = ('_saved_tensors_shape', )
+    record = Record(('tensors',), {'_saved_tensors_shape': Kept('tensors', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -1816,6 +1903,7 @@ class Rot90Backward0(Node):
     """aten::rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor"""
 
     __slots__ = ('_saved_dims', '_saved_k', )
+    record = Record(('self',), {'_saved_dims': Kept('dims'), '_saved_k': Kept('k')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -1830,6 +1918,7 @@ class UnsafeSplitBackward0(Node):
     """aten::unsafe_split.Tensor(Tensor self, int split_size, int dim=0) -> Tensor[]"""
 
     __slots__ = ('_saved_split_size', '_saved_dim', '_saved_self_shape', )
+    record = Record(('self',), {'_saved_split_size': Kept('split_size'), '_saved_dim': Kept('dim'), '_saved_self_shape': Kept('self', 'shape')})
 
     def apply(node, grads):
         if all([g is None for g in grads]):
@@ -1844,6 +1933,7 @@ class UnsafeSplitWithSizesBackward0(Node):
     """aten::unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]"""
 
     __slots__ = ('_saved_split_sizes', '_saved_dim', '_saved_self_shape', )
+    record = Record(('self',), {'_saved_split_sizes': Kept('split_sizes'), '_saved_dim': Kept('dim'), '_saved_self_shape': Kept('self', 'shape')})
 
     def apply(node, grads):
         if all([g is None for g in grads]):
@@ -1858,6 +1948,7 @@ class ReluBackward0(Node):
     """aten::relu(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_result', )
+    record = Record(('self',), {'_raw_saved_result': Kept(0)})
     saved_names = ('result', )
     saves = True
 
@@ -1876,6 +1967,7 @@ class GeluBackward0(Node):
     """aten::gelu(Tensor self, *, str approximate="none") -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_approximate', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_approximate': Kept('approximate')})
     saved_names = ('self', )
     saves = True
 
@@ -1895,6 +1987,7 @@ class SiluBackward0(Node):
     """aten::silu(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self')})
     saved_names = ('self', )
     saves = True
 
@@ -1913,6 +2006,7 @@ class LeakyReluBackward0(Node):
     """aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_negative_slope', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_negative_slope': Kept('negative_slope')})
     saved_names = ('self', )
     saves = True
 
@@ -1932,6 +2026,7 @@ class EluBackward0(Node):
     """aten::elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor"""
 
     __slots__ = ('_saved_alpha', '_saved_scale', '_saved_input_scale', '_raw_saved_self', )
+    record = Record(('self',), {'_saved_alpha': Kept('alpha'), '_saved_scale': Kept('scale'), '_saved_input_scale': Kept('input_scale'), '_raw_saved_self': Kept('self')})
     saved_names = ('self', )
     saves = True
 
@@ -1953,6 +2048,7 @@ class SoftplusBackward0(Node):
     """aten::softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_beta', '_saved_threshold', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_beta': Kept('beta'), '_saved_threshold': Kept('threshold')})
     saved_names = ('self', )
     saves = True
 
@@ -1973,6 +2069,7 @@ class HardtanhBackward0(Node):
     """aten::hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_min_val', '_saved_max_val', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_min_val': Kept('min_val'), '_saved_max_val': Kept('max_val')})
     saved_names = ('self', )
     saves = True
 
@@ -1993,6 +2090,7 @@ class LogSigmoidBackward0(Node):
     """aten::log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_buffer', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_buffer': Kept(1)}, (0,))
     saved_names = ('self', 'buffer', )
     saves = True
 
@@ -2012,6 +2110,7 @@ class HardsigmoidBackward0(Node):
     """aten::hardsigmoid(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self')})
     saved_names = ('self', )
     saves = True
 
@@ -2030,6 +2129,7 @@ class HardswishBackward0(Node):
     """aten::hardswish(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self')})
     saved_names = ('self', )
     saves = True
 
@@ -2048,6 +2148,7 @@ class MishBackward0(Node):
     """aten::mish(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self')})
     saved_names = ('self', )
     saves = True
 
@@ -2066,6 +2167,7 @@ class GluBackward0(Node):
     """aten::glu(Tensor self, int dim=-1) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_dim', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_dim': Kept('dim')})
     saved_names = ('self', )
     saves = True
 
@@ -2085,6 +2187,7 @@ class HardshrinkBackward0(Node):
     """aten::hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_lambd', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_lambd': Kept('lambd')})
     saved_names = ('self', )
     saves = True
 
@@ -2104,6 +2207,7 @@ class SoftshrinkBackward0(Node):
     """aten::softshrink(Tensor self, Scalar lambd=0.5) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_lambd', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_lambd': Kept('lambd')})
     saved_names = ('self', )
     saves = True
 
@@ -2123,6 +2227,7 @@ class ThresholdBackward0(Node):
     """aten::threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_threshold', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_threshold': Kept('threshold')})
     saved_names = ('self', )
     saves = True
 
@@ -2142,6 +2247,7 @@ class CeluBackward0(Node):
     """aten::celu(Tensor self, Scalar alpha=1.0) -> Tensor"""
 
     __slots__ = ('_saved_alpha', '_raw_saved_self', )
+    record = Record(('self',), {'_saved_alpha': Kept('alpha'), '_raw_saved_self': Kept('self')})
     saved_names = ('self', )
     saves = True
 
@@ -2161,6 +2267,7 @@ class SoftmaxBackward0(Node):
     """aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor"""
 
     __slots__ = ('_raw_saved_result', '_saved_dim', '_saved_self_dtype', )
+    record = Record(('self',), {'_raw_saved_result': Kept(0), '_saved_dim': Kept('dim'), '_saved_self_dtype': Kept('self', 'dtype')})
     saved_names = ('result', )
     saves = True
 
@@ -2181,6 +2288,7 @@ class LogSoftmaxBackward0(Node):
     """aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor"""
 
     __slots__ = ('_raw_saved_result', '_saved_dim', '_saved_self_dtype', )
+    record = Record(('self',), {'_raw_saved_result': Kept(0), '_saved_dim': Kept('dim'), '_saved_self_dtype': Kept('self', 'dtype')})
     saved_names = ('result', )
     saves = True
 
@@ -2201,6 +2309,7 @@ class RreluWithNoiseBackward0(Node):
     """aten::rrelu_with_noise(Tensor self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_noise', '_saved_lower', '_saved_upper', '_saved_training', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_noise': Kept('noise'), '_saved_lower': Kept('lower'), '_saved_upper': Kept('upper'), '_saved_training': Kept('training')})
     saved_names = ('self', 'noise', )
     saves = True
 
@@ -2223,6 +2332,7 @@ class RreluWithNoiseBackward1(Node):
     """aten::rrelu_with_noise_(Tensor(a!) self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor(a!)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_noise', '_saved_lower', '_saved_upper', '_saved_training', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_noise': Kept('noise'), '_saved_lower': Kept('lower'), '_saved_upper': Kept('upper'), '_saved_training': Kept('training')})
     saved_names = ('self', 'noise', )
     saves = True
 
@@ -2245,6 +2355,7 @@ class RreluWithNoiseBackwardBackward0(Node):
     """aten::rrelu_with_noise_backward(Tensor grad_output, Tensor self, Tensor noise, Scalar lower, Scalar upper, bool training, bool self_is_result) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_noise', '_saved_lower', '_saved_upper', '_saved_training', )
+    record = Record(('grad_output', 'self'), {'_raw_saved_self': Kept('self', '', ('grad_output',)), '_raw_saved_noise': Kept('noise', '', ('grad_output',)), '_saved_lower': Kept('lower'), '_saved_upper': Kept('upper'), '_saved_training': Kept('training')})
     saved_names = ('self', 'noise', )
     saves = True
 
@@ -2273,6 +2384,7 @@ class ThresholdBackwardBackward0(Node):
     """aten::threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_threshold', )
+    record = Record(('grad_output', 'self'), {'_raw_saved_self': Kept('self', '', ('grad_output',)), '_saved_threshold': Kept('threshold')})
     saved_names = ('self', )
     saves = True
 
@@ -2298,6 +2410,7 @@ class HardtanhBackwardBackward0(Node):
     """aten::hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_min_val', '_saved_max_val', )
+    record = Record(('grad_output', 'self'), {'_raw_saved_self': Kept('self', '', ('grad_output',)), '_saved_min_val': Kept('min_val'), '_saved_max_val': Kept('max_val')})
     saved_names = ('self', )
     saves = True
 
@@ -2324,6 +2437,7 @@ class LeakyReluBackwardBackward0(Node):
     """aten::leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_negative_slope', '_saved_self_is_result', )
+    record = Record(('grad_output', 'self'), {'_raw_saved_self': Kept('self', '', ('grad_output',)), '_saved_negative_slope': Kept('negative_slope'), '_saved_self_is_result': Kept('self_is_result')})
     saved_names = ('self', )
     saves = True
 
@@ -2350,6 +2464,7 @@ class EluBackwardBackward0(Node):
     """aten::elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) -> Tensor"""
 
     __slots__ = ('_saved_alpha', '_saved_scale', '_saved_input_scale', '_saved_is_result', '_raw_saved_self_or_result', '_raw_saved_grad_output', )
+    record = Record(('grad_output', 'self_or_result'), {'_saved_alpha': Kept('alpha'), '_saved_scale': Kept('scale'), '_saved_input_scale': Kept('input_scale'), '_saved_is_result': Kept('is_result'), '_raw_saved_self_or_result': Kept('self_or_result'), '_raw_saved_grad_output': Kept('grad_output', '', ('self_or_result',))})
     saved_names = ('self_or_result', 'grad_output', )
     saves = True
 
@@ -2384,6 +2499,7 @@ class GeluBackwardBackward0(Node):
     """aten::gelu_backward(Tensor grad_output, Tensor self, *, str approximate="none") -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_approximate', '_raw_saved_grad_output', )
+    record = Record(('grad_output', 'self'), {'_raw_saved_self': Kept('self'), '_saved_approximate': Kept('approximate'), '_raw_saved_grad_output': Kept('grad_output', '', ('self',))})
     saved_names = ('self', 'grad_output', )
     saves = True
 
@@ -2412,6 +2528,7 @@ class SiluBackwardBackward0(Node):
     """aten::silu_backward(Tensor grad_output, Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_grad_output', )
+    record = Record(('grad_output', 'self'), {'_raw_saved_self': Kept('self'), '_raw_saved_grad_output': Kept('grad_output', '', ('self',))})
     saved_names = ('self', 'grad_output', )
     saves = True
 
@@ -2438,6 +2555,7 @@ class SoftplusBackwardBackward0(Node):
     """aten::softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_beta', '_saved_threshold', '_raw_saved_grad_output', )
+    record = Record(('grad_output', 'self'), {'_raw_saved_self': Kept('self'), '_saved_beta': Kept('beta'), '_saved_threshold': Kept('threshold'), '_raw_saved_grad_output': Kept('grad_output', '', ('self',))})
     saved_names = ('self', 'grad_output', )
     saves = True
 
@@ -2468,6 +2586,7 @@ class LogSigmoidBackwardBackward0(Node):
     """aten::log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_buffer', '_raw_saved_grad_output', )
+    record = Record(('grad_output', 'self'), {'_raw_saved_self': Kept('self'), '_raw_saved_buffer': Kept('buffer', '', ('grad_output',)), '_raw_saved_grad_output': Kept('grad_output', '', ('self',))})
     saved_names = ('self', 'buffer', 'grad_output', )
     saves = True
 
@@ -2495,6 +2614,7 @@ class HardsigmoidBackwardBackward0(Node):
     """aten::hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', )
+    record = Record(('grad_output', 'self'), {'_raw_saved_self': Kept('self', '', ('grad_output',))})
     saved_names = ('self', )
     saves = True
 
@@ -2519,6 +2639,7 @@ class HardswishBackwardBackward0(Node):
     """aten::hardswish_backward(Tensor grad_output, Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_grad_output', )
+    record = Record(('grad_output', 'self'), {'_raw_saved_self': Kept('self'), '_raw_saved_grad_output': Kept('grad_output', '', ('self',))})
     saved_names = ('self', 'grad_output', )
     saves = True
 
@@ -2545,6 +2666,7 @@ class MishBackwardBackward0(Node):
     """aten::mish_backward(Tensor grad_output, Tensor self) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('grad_output', 'self'))
 
     def apply(node, grads):
         grad = grads[0]
@@ -2561,6 +2683,7 @@ class HardshrinkBackwardBackward0(Node):
     """aten::hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_lambd', )
+    record = Record(('grad_out', 'self'), {'_raw_saved_self': Kept('self', '', ('grad_out',)), '_saved_lambd': Kept('lambd')})
     saved_names = ('self', )
     saves = True
 
@@ -2586,6 +2709,7 @@ class SoftshrinkBackwardBackward0(Node):
     """aten::softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_lambd', )
+    record = Record(('grad_output', 'self'), {'_raw_saved_self': Kept('self', '', ('grad_output',)), '_saved_lambd': Kept('lambd')})
     saved_names = ('self', )
     saves = True
 
@@ -2611,6 +2735,7 @@ class GluBackwardBackward0(Node):
     """aten::glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_dim', '_raw_saved_grad_output', )
+    record = Record(('grad_output', 'self'), {'_raw_saved_self': Kept('self'), '_saved_dim': Kept('dim'), '_raw_saved_grad_output': Kept('grad_output', '', ('self',))})
     saved_names = ('self', 'grad_output', )
     saves = True
 
@@ -2639,6 +2764,7 @@ class LogitBackwardBackward0(Node):
     """aten::logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('grad_output', 'self'))
 
     def apply(node, grads):
         grad = grads[0]
@@ -2655,6 +2781,7 @@ class SigmoidBackwardBackward0(Node):
     """aten::sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor"""
 
     __slots__ = ('_raw_saved_output', '_raw_saved_grad_output', )
+    record = Record(('grad_output', 'output'), {'_raw_saved_output': Kept('output'), '_raw_saved_grad_output': Kept('grad_output', '', ('output',))})
     saved_names = ('output', 'grad_output', )
     saves = True
 
@@ -2681,6 +2808,7 @@ class TanhBackwardBackward0(Node):
     """aten::tanh_backward(Tensor grad_output, Tensor output) -> Tensor"""
 
     __slots__ = ('_raw_saved_output', '_raw_saved_grad_output', )
+    record = Record(('grad_output', 'output'), {'_raw_saved_output': Kept('output'), '_raw_saved_grad_output': Kept('grad_output', '', ('output',))})
     saved_names = ('output', 'grad_output', )
     saves = True
 
@@ -2707,6 +2835,7 @@ class SoftmaxBackwardDataBackward0(Node):
     """aten::_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor"""
 
     __slots__ = ('_raw_saved_output', '_saved_dim', '_saved_input_dtype', '_raw_saved_grad_output', )
+    record = Record(('grad_output', 'output'), {'_raw_saved_output': Kept('output'), '_saved_dim': Kept('dim'), '_saved_input_dtype': Kept('input_dtype'), '_raw_saved_grad_output': Kept('grad_output', '', ('output',))})
     saved_names = ('output', 'grad_output', )
     saves = True
 
@@ -2736,6 +2865,7 @@ class LogSoftmaxBackwardDataBackward0(Node):
     """aten::_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor"""
 
     __slots__ = ('_saved_dim', '_raw_saved_output', '_raw_saved_grad_output', )
+    record = Record(('grad_output', 'output'), {'_saved_dim': Kept('dim'), '_raw_saved_output': Kept('output'), '_raw_saved_grad_output': Kept('grad_output', '', ('output',))})
     saved_names = ('output', 'grad_output', )
     saves = True
 
@@ -2764,6 +2894,7 @@ class ConvolutionBackward0(Node):
     """aten::convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor"""
 
     __slots__ = ('_saved_bias_shape', '_saved_stride', '_saved_padding', '_saved_dilation', '_saved_transposed', '_saved_output_padding', '_saved_groups', '_raw_saved_input', '_raw_saved_weight', )
+    record = Record(('input', 'weight', 'bias'), {'_saved_bias_shape': Kept('bias', 'shape'), '_saved_stride': Kept('stride'), '_saved_padding': Kept('padding'), '_saved_dilation': Kept('dilation'), '_saved_transposed': Kept('transposed'), '_saved_output_padding': Kept('output_padding'), '_saved_groups': Kept('groups'), '_raw_saved_input': Kept('input'), '_raw_saved_weight': Kept('weight')})
     saved_names = ('input', 'weight', )
     saves = True
 
@@ -2795,6 +2926,7 @@ class ConvolutionBackwardBackward0(Node):
     """aten::convolution_backward(Tensor grad_output, Tensor input, Tensor weight, int[]? bias_sizes, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"""
 
     __slots__ = ('_saved_stride', '_saved_padding', '_saved_dilation', '_saved_transposed', '_saved_output_padding', '_saved_groups', '_raw_saved_grad_output', '_raw_saved_input', '_raw_saved_weight', )
+    record = Record(('grad_output', 'input', 'weight'), {'_saved_stride': Kept('stride'), '_saved_padding': Kept('padding'), '_saved_dilation': Kept('dilation'), '_saved_transposed': Kept('transposed'), '_saved_output_padding': Kept('output_padding'), '_saved_groups': Kept('groups'), '_raw_saved_grad_output': Kept('grad_output'), '_raw_saved_input': Kept('input'), '_raw_saved_weight': Kept('weight')})
     saved_names = ('grad_output', 'input', 'weight', )
     saves = True
 
@@ -2825,6 +2957,7 @@ class ConvTbcBackward0(Node):
     """aten::conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_weight', '_raw_saved_bias', '_saved_pad', )
+    record = Record(('self', 'weight', 'bias'), {'_raw_saved_self': Kept('self'), '_raw_saved_weight': Kept('weight'), '_raw_saved_bias': Kept('bias'), '_saved_pad': Kept('pad')})
     saved_names = ('self', 'weight', 'bias', )
     saves = True
 
@@ -2850,6 +2983,7 @@ class EmbeddingBagBackward0(Node):
     """aten::_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)"""
 
     __slots__ = ('_raw_saved_indices', '_raw_saved_offsets', '_raw_saved_result1', '_raw_saved_result2', '_raw_saved_result3', '_saved_scale_grad_by_freq', '_saved_mode', '_saved_sparse', '_raw_saved_per_sample_weights', '_saved_padding_idx', '_saved_weight_shape', '_raw_saved_weight', )
+    record = Record(('weight', 'per_sample_weights'), {'_raw_saved_indices': Kept('indices'), '_raw_saved_offsets': Kept('offsets'), '_raw_saved_result1': Kept(1), '_raw_saved_result2': Kept(2, '', ('weight',)), '_raw_saved_result3': Kept(3, '', ('weight',)), '_saved_scale_grad_by_freq': Kept('scale_grad_by_freq'), '_saved_mode': Kept('mode'), '_saved_sparse': Kept('sparse'), '_raw_saved_per_sample_weights': Kept('per_sample_weights', '', ('weight',)), '_saved_padding_idx': Kept('padding_idx'), '_saved_weight_shape': Kept('weight', 'shape'), '_raw_saved_weight': Kept('weight', '', ('per_sample_weights',))}, (0,))
     saved_names = ('indices', 'offsets', 'result1', 'result2', 'result3', 'per_sample_weights', 'weight', )
     saves = True
 
@@ -2890,6 +3024,7 @@ class EmbeddingBagForwardOnlyBackward0(Node):
     """aten::_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)"""
 
     __slots__ = ()
+    record = Record(('weight', 'per_sample_weights'), {}, (0,))
 
     def apply(node, grads):
         grad = grads[0]
@@ -2908,6 +3043,7 @@ class EmbeddingBagBackwardBackward0(Node):
     """aten::_embedding_bag_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor bag_size, Tensor maximum_indices, int num_weights, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, int padding_idx=-1) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('grad', 'per_sample_weights'))
 
     def apply(node, grads):
         grad = grads[0]
@@ -2926,6 +3062,7 @@ class EmbeddingBagDenseBackwardBackward0(Node):
     """aten::_embedding_bag_dense_backward(Tensor grad, Tensor indices, Tensor offset2bag, Tensor bag_size, Tensor maximum_indices, int num_weights, bool scale_grad_by_freq, int mode, Tensor? per_sample_weights, int padding_idx=-1) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('grad', 'per_sample_weights'))
 
     def apply(node, grads):
         grad = grads[0]
@@ -2944,6 +3081,7 @@ class EmbeddingBagPerSampleWeightsBackwardBackward0(Node):
     """aten::_embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor indices, Tensor offsets, Tensor offset2bag, int mode, int padding_idx=-1) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('grad', 'weight'))
 
     def apply(node, grads):
         grad = grads[0]
@@ -2962,6 +3100,7 @@ class NllLossBackward0(Node):
     """aten::nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_raw_saved_weight', '_saved_reduction', '_saved_ignore_index', '_raw_saved_total_weight', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_raw_saved_weight': Kept('weight'), '_saved_reduction': Kept('reduction'), '_saved_ignore_index': Kept('ignore_index'), '_raw_saved_total_weight': Kept(1)}, (0,))
     saved_names = ('self', 'target', 'weight', 'total_weight', )
     saves = True
 
@@ -2985,6 +3124,7 @@ class NllLoss2DBackward0(Node):
     """aten::nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_raw_saved_weight', '_saved_reduction', '_saved_ignore_index', '_raw_saved_total_weight', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_raw_saved_weight': Kept('weight'), '_saved_reduction': Kept('reduction'), '_saved_ignore_index': Kept('ignore_index'), '_raw_saved_total_weight': Kept(1)}, (0,))
     saved_names = ('self', 'target', 'weight', 'total_weight', )
     saves = True
 
@@ -3008,6 +3148,7 @@ class MseLossBackward0(Node):
     """aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_saved_reduction', )
+    record = Record(('self', 'target'), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_saved_reduction': Kept('reduction')})
     saved_names = ('self', 'target', )
     saves = True
 
@@ -3037,6 +3178,7 @@ class SmoothL1LossBackward0(Node):
     """aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_saved_reduction', '_saved_beta', )
+    record = Record(('self', 'target'), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_saved_reduction': Kept('reduction'), '_saved_beta': Kept('beta')})
     saved_names = ('self', 'target', )
     saves = True
 
@@ -3068,6 +3210,7 @@ class HuberLossBackward0(Node):
     """aten::huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_saved_reduction', '_saved_delta', )
+    record = Record(('self', 'target'), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_saved_reduction': Kept('reduction'), '_saved_delta': Kept('delta')})
     saved_names = ('self', 'target', )
     saves = True
 
@@ -3099,6 +3242,7 @@ class BinaryCrossEntropyBackward0(Node):
     """aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_raw_saved_weight', '_saved_reduction', )
+    record = Record(('self', 'target'), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_raw_saved_weight': Kept('weight'), '_saved_reduction': Kept('reduction')})
     saved_names = ('self', 'target', 'weight', )
     saves = True
 
@@ -3130,6 +3274,7 @@ class BinaryCrossEntropyWithLogitsBackward0(Node):
     """aten::binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_raw_saved_weight', '_raw_saved_pos_weight', '_saved_reduction', )
+    record = Record(('self', 'target'), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_raw_saved_weight': Kept('weight'), '_raw_saved_pos_weight': Kept('pos_weight'), '_saved_reduction': Kept('reduction')})
     saved_names = ('self', 'target', 'weight', 'pos_weight', )
     saves = True
 
@@ -3163,6 +3308,7 @@ class NllLossBackwardBackward0(Node):
     """aten::nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight) -> Tensor"""
 
     __slots__ = ('_raw_saved_target', '_raw_saved_weight', '_saved_reduction', '_saved_ignore_index', )
+    record = Record(('grad_output', 'self'), {'_raw_saved_target': Kept('target', '', ('grad_output',)), '_raw_saved_weight': Kept('weight', '', ('grad_output',)), '_saved_reduction': Kept('reduction'), '_saved_ignore_index': Kept('ignore_index')})
     saved_names = ('target', 'weight', )
     saves = True
 
@@ -3190,6 +3336,7 @@ class NllLoss2DBackwardBackward0(Node):
     """aten::nll_loss2d_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight) -> Tensor"""
 
     __slots__ = ('_raw_saved_target', '_raw_saved_weight', '_saved_reduction', '_saved_ignore_index', )
+    record = Record(('grad_output', 'self'), {'_raw_saved_target': Kept('target', '', ('grad_output',)), '_raw_saved_weight': Kept('weight', '', ('grad_output',)), '_saved_reduction': Kept('reduction'), '_saved_ignore_index': Kept('ignore_index')})
     saved_names = ('target', 'weight', )
     saves = True
 
@@ -3217,6 +3364,7 @@ class MseLossBackwardBackward0(Node):
     """aten::mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_saved_reduction', '_raw_saved_grad_output', )
+    record = Record(('grad_output', 'self', 'target'), {'_raw_saved_self': Kept('self', '', ('grad_output', 'self')), '_raw_saved_target': Kept('target', '', ('grad_output', 'target')), '_saved_reduction': Kept('reduction'), '_raw_saved_grad_output': Kept('grad_output', '', ('self', 'target'))})
     saved_names = ('self', 'target', 'grad_output', )
     saves = True
 
@@ -3251,6 +3399,7 @@ class SmoothL1LossBackwardBackward0(Node):
     """aten::smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float beta) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_saved_reduction', '_saved_beta', '_raw_saved_grad_output', )
+    record = Record(('grad_output', 'self', 'target'), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_saved_reduction': Kept('reduction'), '_saved_beta': Kept('beta'), '_raw_saved_grad_output': Kept('grad_output', '', ('self', 'target'))})
     saved_names = ('self', 'target', 'grad_output', )
     saves = True
 
@@ -3290,6 +3439,7 @@ class HuberLossBackwardBackward0(Node):
     """aten::huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float delta) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_saved_reduction', '_saved_delta', '_raw_saved_grad_output', )
+    record = Record(('grad_output', 'self', 'target'), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_saved_reduction': Kept('reduction'), '_saved_delta': Kept('delta'), '_raw_saved_grad_output': Kept('grad_output', '', ('self', 'target'))})
     saved_names = ('self', 'target', 'grad_output', )
     saves = True
 
@@ -3329,6 +3479,7 @@ class BinaryCrossEntropyBackwardBackward0(Node):
     """aten::binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_raw_saved_weight', '_saved_reduction', '_raw_saved_grad_output', )
+    record = Record(('grad_output', 'self', 'target'), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_raw_saved_weight': Kept('weight'), '_saved_reduction': Kept('reduction'), '_raw_saved_grad_output': Kept('grad_output', '', ('self', 'target'))})
     saved_names = ('self', 'target', 'weight', 'grad_output', )
     saves = True
 
@@ -3368,6 +3519,7 @@ class SoftMarginLossBackward0(Node):
     """aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_saved_reduction', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_saved_reduction': Kept('reduction')})
     saved_names = ('self', 'target', )
     saves = True
 
@@ -3388,6 +3540,7 @@ class SoftMarginLossBackwardBackward0(Node):
     """aten::soft_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor"""
 
     __slots__ = ('_raw_saved_grad_output', '_raw_saved_self', '_raw_saved_target', '_saved_reduction', )
+    record = Record(('grad_output', 'self'), {'_raw_saved_grad_output': Kept('grad_output'), '_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_saved_reduction': Kept('reduction')})
     saved_names = ('grad_output', 'self', 'target', )
     saves = True
 
@@ -3419,6 +3572,7 @@ class MultiMarginLossBackward0(Node):
     """aten::multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_saved_p', '_saved_margin', '_raw_saved_weight', '_saved_reduction', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_saved_p': Kept('p'), '_saved_margin': Kept('margin'), '_raw_saved_weight': Kept('weight'), '_saved_reduction': Kept('reduction')})
     saved_names = ('self', 'target', 'weight', )
     saves = True
 
@@ -3442,6 +3596,7 @@ class MultiMarginLossBackwardBackward0(Node):
     """aten::multi_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, Scalar p, Scalar margin, Tensor? weight=None, int reduction=1) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('grad_output', 'self'))
 
     def apply(node, grads):
         grad = grads[0]
@@ -3460,6 +3615,7 @@ class MultilabelMarginLossBackward0(Node):
     """aten::multilabel_margin_loss_forward(Tensor self, Tensor target, int reduction) -> (Tensor output, Tensor is_target)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_saved_reduction', '_raw_saved_is_target', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_saved_reduction': Kept('reduction'), '_raw_saved_is_target': Kept(1)}, (0,))
     saved_names = ('self', 'target', 'is_target', )
     saves = True
 
@@ -3481,6 +3637,7 @@ class MultilabelMarginLossBackwardBackward0(Node):
     """aten::multilabel_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, Tensor is_target) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('grad_output', 'self'))
 
     def apply(node, grads):
         grad = grads[0]
@@ -3499,6 +3656,7 @@ class CtcLossBackward0(Node):
     """aten::_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)"""
 
     __slots__ = ('_raw_saved_log_probs', '_raw_saved_targets', '_saved_input_lengths', '_saved_target_lengths', '_raw_saved_result0', '_raw_saved_result1', '_saved_blank', '_saved_zero_infinity', )
+    record = Record(('log_probs',), {'_raw_saved_log_probs': Kept('log_probs'), '_raw_saved_targets': Kept('targets'), '_saved_input_lengths': Kept('input_lengths'), '_saved_target_lengths': Kept('target_lengths'), '_raw_saved_result0': Kept(0), '_raw_saved_result1': Kept(1), '_saved_blank': Kept('blank'), '_saved_zero_infinity': Kept('zero_infinity')}, (0,))
     saved_names = ('log_probs', 'targets', 'result0', 'result1', )
     saves = True
 
@@ -3524,6 +3682,7 @@ class CtcLossBackward1(Node):
     """aten::_ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)"""
 
     __slots__ = ('_raw_saved_log_probs', '_raw_saved_targets', '_raw_saved_input_lengths', '_raw_saved_target_lengths', '_raw_saved_result0', '_raw_saved_result1', '_saved_blank', '_saved_zero_infinity', )
+    record = Record(('log_probs',), {'_raw_saved_log_probs': Kept('log_probs'), '_raw_saved_targets': Kept('targets'), '_raw_saved_input_lengths': Kept('input_lengths'), '_raw_saved_target_lengths': Kept('target_lengths'), '_raw_saved_result0': Kept(0), '_raw_saved_result1': Kept(1), '_saved_blank': Kept('blank'), '_saved_zero_infinity': Kept('zero_infinity')}, (0,))
     saved_names = ('log_probs', 'targets', 'input_lengths', 'target_lengths', 'result0', 'result1', )
     saves = True
 
@@ -3549,6 +3708,7 @@ class CtcLossBackwardBackward0(Node):
     """aten::_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('grad', 'log_probs', 'neg_log_likelihood'))
 
     def apply(node, grads):
         grad = grads[0]
@@ -3565,6 +3725,7 @@ class CtcLossBackwardBackward1(Node):
     """aten::_ctc_loss_backward.Tensor(Tensor grad, Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('grad', 'log_probs', 'neg_log_likelihood'))
 
     def apply(node, grads):
         grad = grads[0]
@@ -3581,6 +3742,7 @@ class NativeLayerNormBackward0(Node):
     """aten::native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)"""
 
     __slots__ = ('_raw_saved_input', '_saved_normalized_shape', '_raw_saved_result1', '_raw_saved_result2', '_raw_saved_weight', '_raw_saved_bias', )
+    record = Record(('input', 'weight', 'bias'), {'_raw_saved_input': Kept('input'), '_saved_normalized_shape': Kept('normalized_shape'), '_raw_saved_result1': Kept(1), '_raw_saved_result2': Kept(2), '_raw_saved_weight': Kept('weight'), '_raw_saved_bias': Kept('bias')}, (0,))
     saved_names = ('input', 'result1', 'result2', 'weight', 'bias', )
     saves = True
 
@@ -3609,6 +3771,7 @@ class NativeGroupNormBackward0(Node):
     """aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) -> (Tensor, Tensor, Tensor)"""
 
     __slots__ = ('_raw_saved_input', '_raw_saved_result1', '_raw_saved_result2', '_raw_saved_weight', '_saved_N', '_saved_C', '_saved_HxW', '_saved_group', )
+    record = Record(('input', 'weight', 'bias'), {'_raw_saved_input': Kept('input'), '_raw_saved_result1': Kept(1), '_raw_saved_result2': Kept(2), '_raw_saved_weight': Kept('weight'), '_saved_N': Kept('N'), '_saved_C': Kept('C'), '_saved_HxW': Kept('HxW'), '_saved_group': Kept('group')})
     saved_names = ('input', 'result1', 'result2', 'weight', )
     saves = True
 
@@ -3638,6 +3801,7 @@ class NativeBatchNormBackward0(Node):
     """aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)"""
 
     __slots__ = ('_raw_saved_input', '_raw_saved_weight', '_raw_saved_running_mean', '_raw_saved_running_var', '_raw_saved_result1', '_raw_saved_result2', '_saved_training', '_saved_eps', )
+    record = Record(('input', 'weight', 'bias'), {'_raw_saved_input': Kept('input'), '_raw_saved_weight': Kept('weight'), '_raw_saved_running_mean': Kept('running_mean'), '_raw_saved_running_var': Kept('running_var'), '_raw_saved_result1': Kept(1), '_raw_saved_result2': Kept(2), '_saved_training': Kept('training'), '_saved_eps': Kept('eps')}, (0,))
     saved_names = ('input', 'weight', 'running_mean', 'running_var', 'result1', 'result2', )
     saves = True
 
@@ -3668,6 +3832,7 @@ class NativeLayerNormBackwardBackward0(Node):
     """aten::native_layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"""
 
     __slots__ = ('_raw_saved_grad_out', '_raw_saved_input', '_saved_normalized_shape', '_raw_saved_mean', '_raw_saved_rstd', '_raw_saved_weight', )
+    record = Record(('grad_out', 'input', 'weight', 'bias'), {'_raw_saved_grad_out': Kept('grad_out', '', ('grad_out', 'input', 'weight')), '_raw_saved_input': Kept('input', '', ('grad_out', 'input', 'weight')), '_saved_normalized_shape': Kept('normalized_shape'), '_raw_saved_mean': Kept('mean', '', ('grad_out', 'input', 'weight')), '_raw_saved_rstd': Kept('rstd', '', ('grad_out', 'input', 'weight')), '_raw_saved_weight': Kept('weight', '', ('grad_out', 'input', 'weight'))})
     saved_names = ('grad_out', 'input', 'mean', 'rstd', 'weight', )
     saves = True
 
@@ -3697,6 +3862,7 @@ class NativeGroupNormBackwardBackward0(Node):
     """aten::native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int N, int C, int HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"""
 
     __slots__ = ('_raw_saved_grad_out', '_raw_saved_input', '_raw_saved_mean', '_raw_saved_rstd', '_raw_saved_weight', '_saved_N', '_saved_C', '_saved_HxW', '_saved_group', )
+    record = Record(('grad_out', 'input', 'weight'), {'_raw_saved_grad_out': Kept('grad_out'), '_raw_saved_input': Kept('input'), '_raw_saved_mean': Kept('mean'), '_raw_saved_rstd': Kept('rstd'), '_raw_saved_weight': Kept('weight'), '_saved_N': Kept('N'), '_saved_C': Kept('C'), '_saved_HxW': Kept('HxW'), '_saved_group': Kept('group')})
     saved_names = ('grad_out', 'input', 'mean', 'rstd', 'weight', )
     saves = True
 
@@ -3727,6 +3893,7 @@ class NativeBatchNormBackwardBackward0(Node):
     """aten::native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"""
 
     __slots__ = ('_raw_saved_grad_out', '_raw_saved_input', '_raw_saved_weight', '_raw_saved_running_mean', '_raw_saved_running_var', '_raw_saved_save_mean', '_raw_saved_save_invstd', '_saved_train', '_saved_eps', )
+    record = Record(('grad_out', 'input', 'weight'), {'_raw_saved_grad_out': Kept('grad_out'), '_raw_saved_input': Kept('input'), '_raw_saved_weight': Kept('weight'), '_raw_saved_running_mean': Kept('running_mean'), '_raw_saved_running_var': Kept('running_var'), '_raw_saved_save_mean': Kept('save_mean'), '_raw_saved_save_invstd': Kept('save_invstd'), '_saved_train': Kept('train'), '_saved_eps': Kept('eps')})
     saved_names = ('grad_out', 'input', 'weight', 'running_mean', 'running_var', 'save_mean', 'save_invstd', )
     saves = True
 
@@ -3757,6 +3924,7 @@ class NativeDropoutBackward0(Node):
     """aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)"""
 
     __slots__ = ('_raw_saved_result1', '_saved_p', '_saved_train', )
+    record = Record(('input',), {'_raw_saved_result1': Kept(1), '_saved_p': Kept('p'), '_saved_train': Kept('train')}, (0,))
     saved_names = ('result1', )
     saves = True
 
@@ -3777,6 +3945,7 @@ class NativeDropoutBackwardBackward0(Node):
     """aten::native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor"""
 
     __slots__ = ('_raw_saved_mask', '_saved_scale', )
+    record = Record(('grad_output', 'mask'), {'_raw_saved_mask': Kept('mask', '', ('grad_output',)), '_saved_scale': Kept('scale')})
     saved_names = ('mask', )
     saves = True
 
@@ -3802,6 +3971,7 @@ class EmbeddingBackward0(Node):
     """aten::embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor"""
 
     __slots__ = ('_raw_saved_indices', '_saved_padding_idx', '_saved_scale_grad_by_freq', '_saved_sparse', '_saved_weight_shape', )
+    record = Record(('weight',), {'_raw_saved_indices': Kept('indices'), '_saved_padding_idx': Kept('padding_idx'), '_saved_scale_grad_by_freq': Kept('scale_grad_by_freq'), '_saved_sparse': Kept('sparse'), '_saved_weight_shape': Kept('weight', 'shape')})
     saved_names = ('indices', )
     saves = True
 
@@ -3824,6 +3994,7 @@ class EmbeddingDenseBackwardBackward0(Node):
     """aten::embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, int padding_idx, bool scale_grad_by_freq) -> Tensor"""
 
     __slots__ = ('_raw_saved_indices', '_saved_num_weights', '_saved_padding_idx', '_saved_scale_grad_by_freq', )
+    record = Record(('grad_output',), {'_raw_saved_indices': Kept('indices'), '_saved_num_weights': Kept('num_weights'), '_saved_padding_idx': Kept('padding_idx'), '_saved_scale_grad_by_freq': Kept('scale_grad_by_freq')})
     saved_names = ('indices', )
     saves = True
 
@@ -3845,6 +4016,7 @@ class EmbeddingRenormBackward0(Node):
     """aten::embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -3857,6 +4029,7 @@ class MaxPool2DWithIndicesBackward0(Node):
     """aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)"""
 
     __slots__ = ('_raw_saved_self', '_saved_kernel_size', '_saved_stride', '_saved_padding', '_saved_dilation', '_saved_ceil_mode', '_raw_saved_result1', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_kernel_size': Kept('kernel_size'), '_saved_stride': Kept('stride'), '_saved_padding': Kept('padding'), '_saved_dilation': Kept('dilation'), '_saved_ceil_mode': Kept('ceil_mode'), '_raw_saved_result1': Kept(1)}, (0,))
     saved_names = ('self', 'result1', )
     saves = True
 
@@ -3881,6 +4054,7 @@ class MaxPool2DWithIndicesBackwardBackward0(Node):
     """aten::max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor"""
 
     __slots__ = ('_raw_saved_indices', )
+    record = Record(('grad_output', 'self'), {'_raw_saved_indices': Kept('indices', '', ('grad_output',))})
     saved_names = ('indices', )
     saves = True
 
@@ -3905,6 +4079,7 @@ class AvgPool2DBackward0(Node):
     """aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_kernel_size', '_saved_stride', '_saved_padding', '_saved_ceil_mode', '_saved_count_include_pad', '_saved_divisor_override', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_kernel_size': Kept('kernel_size'), '_saved_stride': Kept('stride'), '_saved_padding': Kept('padding'), '_saved_ceil_mode': Kept('ceil_mode'), '_saved_count_include_pad': Kept('count_include_pad'), '_saved_divisor_override': Kept('divisor_override')})
     saved_names = ('self', )
     saves = True
 
@@ -3929,6 +4104,7 @@ class AvgPool2DBackwardBackward0(Node):
     """aten::avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor"""
 
     __slots__ = ('_saved_kernel_size', '_saved_stride', '_saved_padding', '_saved_ceil_mode', '_saved_count_include_pad', '_saved_divisor_override', )
+    record = Record(('grad_output', 'self'), {'_saved_kernel_size': Kept('kernel_size'), '_saved_stride': Kept('stride'), '_saved_padding': Kept('padding'), '_saved_ceil_mode': Kept('ceil_mode'), '_saved_count_include_pad': Kept('count_include_pad'), '_saved_divisor_override': Kept('divisor_override')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -3953,6 +4129,7 @@ class AdaptiveAvgPool2DBackward0(Node):
     """aten::_adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self')})
     saved_names = ('self', )
     saves = True
 
@@ -3971,6 +4148,7 @@ class AdaptiveAvgPool2DBackwardBackward0(Node):
     """aten::_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor"""
 
     __slots__ = ('_saved_grad_output_shape', )
+    record = Record(('grad_output', 'self'), {'_saved_grad_output_shape': Kept('grad_output', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -3990,6 +4168,7 @@ class MaxPool3DWithIndicesBackward0(Node):
     """aten::max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)"""
 
     __slots__ = ('_raw_saved_self', '_saved_kernel_size', '_saved_stride', '_saved_padding', '_saved_dilation', '_saved_ceil_mode', '_raw_saved_result1', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_kernel_size': Kept('kernel_size'), '_saved_stride': Kept('stride'), '_saved_padding': Kept('padding'), '_saved_dilation': Kept('dilation'), '_saved_ceil_mode': Kept('ceil_mode'), '_raw_saved_result1': Kept(1)}, (0,))
     saved_names = ('self', 'result1', )
     saves = True
 
@@ -4014,6 +4193,7 @@ class MaxPool3DWithIndicesBackwardBackward0(Node):
     """aten::max_pool3d_with_indices_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, int[3] dilation, bool ceil_mode, Tensor indices) -> Tensor"""
 
     __slots__ = ('_raw_saved_indices', )
+    record = Record(('grad_output', 'self'), {'_raw_saved_indices': Kept('indices', '', ('grad_output',))})
     saved_names = ('indices', )
     saves = True
 
@@ -4038,6 +4218,7 @@ class AvgPool3DBackward0(Node):
     """aten::avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_kernel_size', '_saved_stride', '_saved_padding', '_saved_ceil_mode', '_saved_count_include_pad', '_saved_divisor_override', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_kernel_size': Kept('kernel_size'), '_saved_stride': Kept('stride'), '_saved_padding': Kept('padding'), '_saved_ceil_mode': Kept('ceil_mode'), '_saved_count_include_pad': Kept('count_include_pad'), '_saved_divisor_override': Kept('divisor_override')})
     saved_names = ('self', )
     saves = True
 
@@ -4062,6 +4243,7 @@ class AvgPool3DBackwardBackward0(Node):
     """aten::avg_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor"""
 
     __slots__ = ('_saved_kernel_size', '_saved_stride', '_saved_padding', '_saved_ceil_mode', '_saved_count_include_pad', '_saved_divisor_override', )
+    record = Record(('grad_output', 'self'), {'_saved_kernel_size': Kept('kernel_size'), '_saved_stride': Kept('stride'), '_saved_padding': Kept('padding'), '_saved_ceil_mode': Kept('ceil_mode'), '_saved_count_include_pad': Kept('count_include_pad'), '_saved_divisor_override': Kept('divisor_override')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4086,6 +4268,7 @@ class AdaptiveAvgPool3DBackward0(Node):
     """aten::_adaptive_avg_pool3d(Tensor self, int[3] output_size) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self')})
     saved_names = ('self', )
     saves = True
 
@@ -4104,6 +4287,7 @@ class AdaptiveAvgPool3DBackwardBackward0(Node):
     """aten::_adaptive_avg_pool3d_backward(Tensor grad_output, Tensor self) -> Tensor"""
 
     __slots__ = ('_saved_grad_output_shape', )
+    record = Record(('grad_output', 'self'), {'_saved_grad_output_shape': Kept('grad_output', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4123,6 +4307,7 @@ class FractionalMaxPool2DBackward0(Node):
     """aten::fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, Tensor)"""
 
     __slots__ = ('_raw_saved_self', '_saved_kernel_size', '_saved_output_size', '_raw_saved_result1', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_kernel_size': Kept('kernel_size'), '_saved_output_size': Kept('output_size'), '_raw_saved_result1': Kept(1)}, (0,))
     saved_names = ('self', 'result1', )
     saves = True
 
@@ -4144,6 +4329,7 @@ class FractionalMaxPool2DBackwardBackward0(Node):
     """aten::fractional_max_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] output_size, Tensor indices) -> Tensor"""
 
     __slots__ = ('_raw_saved_indices', )
+    record = Record(('grad_output', 'self'), {'_raw_saved_indices': Kept('indices', '', ('grad_output',))})
     saved_names = ('indices', )
     saves = True
 
@@ -4168,6 +4354,7 @@ class FractionalMaxPool3DBackward0(Node):
     """aten::fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor, Tensor)"""
 
     __slots__ = ('_raw_saved_self', '_saved_kernel_size', '_saved_output_size', '_raw_saved_result1', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_kernel_size': Kept('kernel_size'), '_saved_output_size': Kept('output_size'), '_raw_saved_result1': Kept(1)}, (0,))
     saved_names = ('self', 'result1', )
     saves = True
 
@@ -4189,6 +4376,7 @@ class FractionalMaxPool3DBackwardBackward0(Node):
     """aten::fractional_max_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] output_size, Tensor indices) -> Tensor"""
 
     __slots__ = ('_raw_saved_indices', )
+    record = Record(('grad_output', 'self'), {'_raw_saved_indices': Kept('indices', '', ('grad_output',))})
     saved_names = ('indices', )
     saves = True
 
@@ -4213,6 +4401,7 @@ class MaxUnpool2DBackward0(Node):
     """aten::max_unpool2d(Tensor self, Tensor indices, int[2] output_size) -> Tensor"""
 
     __slots__ = ('_raw_saved_indices', )
+    record = Record(('self',), {'_raw_saved_indices': Kept('indices')})
     saved_names = ('indices', )
     saves = True
 
@@ -4231,6 +4420,7 @@ class MaxUnpool3DBackward0(Node):
     """aten::max_unpool3d(Tensor self, Tensor indices, int[3] output_size, int[3] stride, int[3] padding) -> Tensor"""
 
     __slots__ = ('_raw_saved_indices', )
+    record = Record(('self',), {'_raw_saved_indices': Kept('indices')})
     saved_names = ('indices', )
     saves = True
 
@@ -4249,6 +4439,7 @@ class AdaptiveMaxPool2DBackward0(Node):
     """aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result1', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result1': Kept(1)}, (0,))
     saved_names = ('self', 'result1', )
     saves = True
 
@@ -4268,6 +4459,7 @@ class AdaptiveMaxPool3DBackward0(Node):
     """aten::adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result1', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result1': Kept(1)}, (0,))
     saved_names = ('self', 'result1', )
     saves = True
 
@@ -4287,6 +4479,7 @@ class ConstantPadNdBackward0(Node):
     """aten::constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor"""
 
     __slots__ = ('_saved_pad', )
+    record = Record(('self',), {'_saved_pad': Kept('pad')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4300,6 +4493,7 @@ class UpsampleNearest2DBackward0(Node):
     """aten::upsample_nearest2d(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_scales_h', '_saved_scales_w', )
+    record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4316,6 +4510,7 @@ class UpsampleNearest2DBackwardBackward0(Node):
     """aten::upsample_nearest2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, float? scales_h=None, float? scales_w=None) -> Tensor"""
 
     __slots__ = ('_saved_output_size', '_saved_scales_h', '_saved_scales_w', )
+    record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4331,6 +4526,7 @@ class UpsampleBilinear2DBackward0(Node):
     """aten::upsample_bilinear2d(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_align_corners', '_saved_scales_h', '_saved_scales_w', )
+    record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_align_corners': Kept('align_corners'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4348,6 +4544,7 @@ class UpsampleBilinear2DBackwardBackward0(Node):
     """aten::upsample_bilinear2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
 
     __slots__ = ('_saved_output_size', '_saved_align_corners', '_saved_scales_h', '_saved_scales_w', )
+    record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_align_corners': Kept('align_corners'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4364,6 +4561,7 @@ class UpsampleNearest1DBackward0(Node):
     """aten::upsample_nearest1d(Tensor self, int[1] output_size, float? scales=None) -> Tensor"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_scales', )
+    record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_scales': Kept('scales')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4379,6 +4577,7 @@ class UpsampleNearest1DBackwardBackward0(Node):
     """aten::upsample_nearest1d_backward(Tensor grad_output, int[1] output_size, int[3] input_size, float? scales=None) -> Tensor"""
 
     __slots__ = ('_saved_output_size', '_saved_scales', )
+    record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_scales': Kept('scales')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4393,6 +4592,7 @@ class UpsampleNearest3DBackward0(Node):
     """aten::upsample_nearest3d(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_scales_d', '_saved_scales_h', '_saved_scales_w', )
+    record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_scales_d': Kept('scales_d'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4410,6 +4610,7 @@ class UpsampleNearest3DBackwardBackward0(Node):
     """aten::upsample_nearest3d_backward(Tensor grad_output, int[3] output_size, int[5] input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"""
 
     __slots__ = ('_saved_output_size', '_saved_scales_d', '_saved_scales_h', '_saved_scales_w', )
+    record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_scales_d': Kept('scales_d'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4426,6 +4627,7 @@ class UpsampleNearestExact1DBackward0(Node):
     """aten::_upsample_nearest_exact1d(Tensor self, int[1] output_size, float? scales=None) -> Tensor"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_scales', )
+    record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_scales': Kept('scales')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4441,6 +4643,7 @@ class UpsampleNearestExact1DBackwardBackward0(Node):
     """aten::_upsample_nearest_exact1d_backward(Tensor grad_output, int[1] output_size, int[3] input_size, float? scales=None) -> Tensor"""
 
     __slots__ = ('_saved_output_size', '_saved_scales', )
+    record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_scales': Kept('scales')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4455,6 +4658,7 @@ class UpsampleNearestExact2DBackward0(Node):
     """aten::_upsample_nearest_exact2d(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_scales_h', '_saved_scales_w', )
+    record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4471,6 +4675,7 @@ class UpsampleNearestExact2DBackwardBackward0(Node):
     """aten::_upsample_nearest_exact2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, float? scales_h=None, float? scales_w=None) -> Tensor"""
 
     __slots__ = ('_saved_output_size', '_saved_scales_h', '_saved_scales_w', )
+    record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4486,6 +4691,7 @@ class UpsampleNearestExact3DBackward0(Node):
     """aten::_upsample_nearest_exact3d(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_scales_d', '_saved_scales_h', '_saved_scales_w', )
+    record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_scales_d': Kept('scales_d'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4503,6 +4709,7 @@ class UpsampleNearestExact3DBackwardBackward0(Node):
     """aten::_upsample_nearest_exact3d_backward(Tensor grad_output, int[3] output_size, int[5] input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"""
 
     __slots__ = ('_saved_output_size', '_saved_scales_d', '_saved_scales_h', '_saved_scales_w', )
+    record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_scales_d': Kept('scales_d'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4519,6 +4726,7 @@ class UpsampleLinear1DBackward0(Node):
     """aten::upsample_linear1d(Tensor self, int[1] output_size, bool align_corners, float? scales=None) -> Tensor"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_align_corners', '_saved_scales', )
+    record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_align_corners': Kept('align_corners'), '_saved_scales': Kept('scales')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4535,6 +4743,7 @@ class UpsampleLinear1DBackwardBackward0(Node):
     """aten::upsample_linear1d_backward(Tensor grad_output, int[1] output_size, int[3] input_size, bool align_corners, float? scales=None) -> Tensor"""
 
     __slots__ = ('_saved_output_size', '_saved_align_corners', '_saved_scales', )
+    record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_align_corners': Kept('align_corners'), '_saved_scales': Kept('scales')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4550,6 +4759,7 @@ class UpsampleTrilinear3DBackward0(Node):
     """aten::upsample_trilinear3d(Tensor self, int[3] output_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_align_corners', '_saved_scales_d', '_saved_scales_h', '_saved_scales_w', )
+    record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_align_corners': Kept('align_corners'), '_saved_scales_d': Kept('scales_d'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4568,6 +4778,7 @@ class UpsampleTrilinear3DBackwardBackward0(Node):
     """aten::upsample_trilinear3d_backward(Tensor grad_output, int[3] output_size, int[5] input_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"""
 
     __slots__ = ('_saved_output_size', '_saved_align_corners', '_saved_scales_d', '_saved_scales_h', '_saved_scales_w', )
+    record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_align_corners': Kept('align_corners'), '_saved_scales_d': Kept('scales_d'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4585,6 +4796,7 @@ class UpsampleBicubic2DBackward0(Node):
     """aten::upsample_bicubic2d(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_align_corners', '_saved_scales_h', '_saved_scales_w', )
+    record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_align_corners': Kept('align_corners'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4602,6 +4814,7 @@ class UpsampleBicubic2DBackwardBackward0(Node):
     """aten::upsample_bicubic2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
 
     __slots__ = ('_saved_output_size', '_saved_align_corners', '_saved_scales_h', '_saved_scales_w', )
+    record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_align_corners': Kept('align_corners'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4618,6 +4831,7 @@ class UpsampleBilinear2DAaBackward0(Node):
     """aten::_upsample_bilinear2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_align_corners', '_saved_scales_h', '_saved_scales_w', )
+    record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_align_corners': Kept('align_corners'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4635,6 +4849,7 @@ class UpsampleBilinear2DAaBackwardBackward0(Node):
     """aten::_upsample_bilinear2d_aa_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
 
     __slots__ = ('_saved_output_size', '_saved_align_corners', '_saved_scales_h', '_saved_scales_w', )
+    record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_align_corners': Kept('align_corners'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4651,6 +4866,7 @@ class UpsampleBicubic2DAaBackward0(Node):
     """aten::_upsample_bicubic2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_align_corners', '_saved_scales_h', '_saved_scales_w', )
+    record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_align_corners': Kept('align_corners'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4668,6 +4884,7 @@ class UpsampleBicubic2DAaBackwardBackward0(Node):
     """aten::_upsample_bicubic2d_aa_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
 
     __slots__ = ('_saved_output_size', '_saved_align_corners', '_saved_scales_h', '_saved_scales_w', )
+    record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_align_corners': Kept('align_corners'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4684,6 +4901,7 @@ class UpsampleLanczos2DAaBackward0(Node):
     """aten::_upsample_lanczos2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_align_corners', '_saved_scales_h', '_saved_scales_w', )
+    record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_align_corners': Kept('align_corners'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4701,6 +4919,7 @@ class UpsampleLanczos2DAaBackwardBackward0(Node):
     """aten::_upsample_lanczos2d_aa_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
 
     __slots__ = ('_saved_output_size', '_saved_align_corners', '_saved_scales_h', '_saved_scales_w', )
+    record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_align_corners': Kept('align_corners'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4717,6 +4936,7 @@ class Im2ColBackward0(Node):
     """aten::im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor"""
 
     __slots__ = ('_saved_kernel_size', '_saved_dilation', '_saved_padding', '_saved_stride', '_saved_self_shape', )
+    record = Record(('self',), {'_saved_kernel_size': Kept('kernel_size'), '_saved_dilation': Kept('dilation'), '_saved_padding': Kept('padding'), '_saved_stride': Kept('stride'), '_saved_self_shape': Kept('self', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4734,6 +4954,7 @@ class Col2ImBackward0(Node):
     """aten::col2im(Tensor self, int[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor"""
 
     __slots__ = ('_saved_kernel_size', '_saved_dilation', '_saved_padding', '_saved_stride', )
+    record = Record(('self',), {'_saved_kernel_size': Kept('kernel_size'), '_saved_dilation': Kept('dilation'), '_saved_padding': Kept('padding'), '_saved_stride': Kept('stride')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4750,6 +4971,7 @@ class AdaptiveMaxPool2DBackwardBackward0(Node):
     """aten::adaptive_max_pool2d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor"""
 
     __slots__ = ('_raw_saved_indices', '_raw_saved_self', )
+    record = Record(('grad_output', 'self'), {'_raw_saved_indices': Kept('indices', '', ('grad_output',)), '_raw_saved_self': Kept('self', '', ('self',))})
     saved_names = ('indices', 'self', )
     saves = True
 
@@ -4775,6 +4997,7 @@ class AdaptiveMaxPool3DBackwardBackward0(Node):
     """aten::adaptive_max_pool3d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor"""
 
     __slots__ = ('_raw_saved_indices', '_raw_saved_self', )
+    record = Record(('grad_output', 'self'), {'_raw_saved_indices': Kept('indices', '', ('grad_output',)), '_raw_saved_self': Kept('self', '', ('self',))})
     saved_names = ('indices', 'self', )
     saves = True
 
@@ -4800,6 +5023,7 @@ class ReflectionPad1DBackward0(Node):
     """aten::reflection_pad1d(Tensor self, int[2] padding) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_padding', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_padding': Kept('padding')})
     saved_names = ('self', )
     saves = True
 
@@ -4819,6 +5043,7 @@ class ReflectionPad1DBackwardBackward0(Node):
     """aten::reflection_pad1d_backward(Tensor grad_output, Tensor self, int[2] padding) -> Tensor"""
 
     __slots__ = ('_saved_padding', '_raw_saved_self', )
+    record = Record(('grad_output', 'self'), {'_saved_padding': Kept('padding'), '_raw_saved_self': Kept('self', '', ('self',))})
     saved_names = ('self', )
     saves = True
 
@@ -4844,6 +5069,7 @@ class ReplicationPad1DBackward0(Node):
     """aten::replication_pad1d(Tensor self, int[2] padding) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_padding', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_padding': Kept('padding')})
     saved_names = ('self', )
     saves = True
 
@@ -4863,6 +5089,7 @@ class ReplicationPad1DBackwardBackward0(Node):
     """aten::replication_pad1d_backward(Tensor grad_output, Tensor self, int[2] padding) -> Tensor"""
 
     __slots__ = ('_saved_padding', '_raw_saved_self', )
+    record = Record(('grad_output', 'self'), {'_saved_padding': Kept('padding'), '_raw_saved_self': Kept('self', '', ('self',))})
     saved_names = ('self', )
     saves = True
 
@@ -4888,6 +5115,7 @@ class ReflectionPad2DBackward0(Node):
     """aten::reflection_pad2d(Tensor self, int[4] padding) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_padding', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_padding': Kept('padding')})
     saved_names = ('self', )
     saves = True
 
@@ -4907,6 +5135,7 @@ class ReflectionPad2DBackwardBackward0(Node):
     """aten::reflection_pad2d_backward(Tensor grad_output, Tensor self, int[4] padding) -> Tensor"""
 
     __slots__ = ('_saved_padding', '_raw_saved_self', )
+    record = Record(('grad_output', 'self'), {'_saved_padding': Kept('padding'), '_raw_saved_self': Kept('self', '', ('self',))})
     saved_names = ('self', )
     saves = True
 
@@ -4932,6 +5161,7 @@ class ReplicationPad2DBackward0(Node):
     """aten::replication_pad2d(Tensor self, int[4] padding) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_padding', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_padding': Kept('padding')})
     saved_names = ('self', )
     saves = True
 
@@ -4951,6 +5181,7 @@ class ReplicationPad2DBackwardBackward0(Node):
     """aten::replication_pad2d_backward(Tensor grad_output, Tensor self, int[4] padding) -> Tensor"""
 
     __slots__ = ('_saved_padding', '_raw_saved_self', )
+    record = Record(('grad_output', 'self'), {'_saved_padding': Kept('padding'), '_raw_saved_self': Kept('self', '', ('self',))})
     saved_names = ('self', )
     saves = True
 
@@ -4976,6 +5207,7 @@ class ReflectionPad3DBackward0(Node):
     """aten::reflection_pad3d(Tensor self, int[6] padding) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_padding', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_padding': Kept('padding')})
     saved_names = ('self', )
     saves = True
 
@@ -4995,6 +5227,7 @@ class ReflectionPad3DBackwardBackward0(Node):
     """aten::reflection_pad3d_backward(Tensor grad_output, Tensor self, int[6] padding) -> Tensor"""
 
     __slots__ = ('_saved_padding', '_raw_saved_self', )
+    record = Record(('grad_output', 'self'), {'_saved_padding': Kept('padding'), '_raw_saved_self': Kept('self', '', ('self',))})
     saved_names = ('self', )
     saves = True
 
@@ -5020,6 +5253,7 @@ class ReplicationPad3DBackward0(Node):
     """aten::replication_pad3d(Tensor self, int[6] padding) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_padding', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_padding': Kept('padding')})
     saved_names = ('self', )
     saves = True
 
@@ -5039,6 +5273,7 @@ class ReplicationPad3DBackwardBackward0(Node):
     """aten::replication_pad3d_backward(Tensor grad_output, Tensor self, int[6] padding) -> Tensor"""
 
     __slots__ = ('_saved_padding', '_raw_saved_self', )
+    record = Record(('grad_output', 'self'), {'_saved_padding': Kept('padding'), '_raw_saved_self': Kept('self', '', ('self',))})
     saved_names = ('self', )
     saves = True
 
@@ -5064,6 +5299,7 @@ class PackPaddedSequenceBackward0(Node):
     """aten::_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first) -> (Tensor, Tensor)"""
 
     __slots__ = ('_saved_input_shape', '_raw_saved_result1', '_saved_batch_first', )
+    record = Record(('input',), {'_saved_input_shape': Kept('input', 'shape'), '_raw_saved_result1': Kept(1), '_saved_batch_first': Kept('batch_first')}, (0,))
     saved_names = ('result1', )
     saves = True
 
@@ -5084,6 +5320,7 @@ class GridSampler2DBackward0(Node):
     """aten::grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor"""
 
     __slots__ = ('_raw_saved_input', '_raw_saved_grid', '_saved_interpolation_mode', '_saved_padding_mode', '_saved_align_corners', )
+    record = Record(('input', 'grid'), {'_raw_saved_input': Kept('input'), '_raw_saved_grid': Kept('grid'), '_saved_interpolation_mode': Kept('interpolation_mode'), '_saved_padding_mode': Kept('padding_mode'), '_saved_align_corners': Kept('align_corners')})
     saved_names = ('input', 'grid', )
     saves = True
 
@@ -5111,6 +5348,7 @@ class GridSampler2DBackwardBackward0(Node):
     """aten::grid_sampler_2d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> (Tensor, Tensor)"""
 
     __slots__ = ('_raw_saved_grad_output', '_raw_saved_input', '_raw_saved_grid', '_saved_interpolation_mode', '_saved_padding_mode', '_saved_align_corners', )
+    record = Record(('grad_output', 'input', 'grid'), {'_raw_saved_grad_output': Kept('grad_output'), '_raw_saved_input': Kept('input'), '_raw_saved_grid': Kept('grid'), '_saved_interpolation_mode': Kept('interpolation_mode'), '_saved_padding_mode': Kept('padding_mode'), '_saved_align_corners': Kept('align_corners')})
     saved_names = ('grad_output', 'input', 'grid', )
     saves = True
 
@@ -5138,6 +5376,7 @@ class GridSampler3DBackward0(Node):
     """aten::grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor"""
 
     __slots__ = ('_raw_saved_input', '_raw_saved_grid', '_saved_interpolation_mode', '_saved_padding_mode', '_saved_align_corners', )
+    record = Record(('input', 'grid'), {'_raw_saved_input': Kept('input'), '_raw_saved_grid': Kept('grid'), '_saved_interpolation_mode': Kept('interpolation_mode'), '_saved_padding_mode': Kept('padding_mode'), '_saved_align_corners': Kept('align_corners')})
     saved_names = ('input', 'grid', )
     saves = True
 
@@ -5165,6 +5404,7 @@ class GridSampler3DBackwardBackward0(Node):
     """aten::grid_sampler_3d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> (Tensor, Tensor)"""
 
     __slots__ = ('_raw_saved_grad_output', '_raw_saved_input', '_raw_saved_grid', '_saved_interpolation_mode', '_saved_padding_mode', '_saved_align_corners', )
+    record = Record(('grad_output', 'input', 'grid'), {'_raw_saved_grad_output': Kept('grad_output'), '_raw_saved_input': Kept('input'), '_raw_saved_grid': Kept('grid'), '_saved_interpolation_mode': Kept('interpolation_mode'), '_saved_padding_mode': Kept('padding_mode'), '_saved_align_corners': Kept('align_corners')})
     saved_names = ('grad_output', 'input', 'grid', )
     saves = True
 
@@ -5192,6 +5432,7 @@ class AffineGridGeneratorBackward0(Node):
     """aten::affine_grid_generator(Tensor theta, int[] size, bool align_corners) -> Tensor"""
 
     __slots__ = ('_saved_size', '_saved_align_corners', )
+    record = Record(('theta',), {'_saved_size': Kept('size'), '_saved_align_corners': Kept('align_corners')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -5206,6 +5447,7 @@ class SortBackward0(Node):
     """aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_indices', '_saved_self_shape', )
+    record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_indices': Kept(1), '_saved_self_shape': Kept('self', 'shape')}, (0,))
     saved_names = ('indices', )
     saves = True
 
@@ -5226,6 +5468,7 @@ class SortBackward1(Node):
     """aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_indices', '_saved_self_shape', )
+    record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_indices': Kept(1), '_saved_self_shape': Kept('self', 'shape')}, (0,))
     saved_names = ('indices', )
     saves = True
 
@@ -5246,6 +5489,7 @@ class TopkBackward0(Node):
     """aten::topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_indices', '_saved_self_shape', )
+    record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_indices': Kept(1), '_saved_self_shape': Kept('self', 'shape')}, (0,))
     saved_names = ('indices', )
     saves = True
 
@@ -5266,6 +5510,7 @@ class KthvalueBackward0(Node):
     """aten::kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_indices', '_saved_self_shape', '_saved_keepdim', )
+    record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_indices': Kept(1), '_saved_self_shape': Kept('self', 'shape'), '_saved_keepdim': Kept('keepdim')}, (0,))
     saved_names = ('indices', )
     saves = True
 
@@ -5287,6 +5532,7 @@ class MedianBackward0(Node):
     """aten::median(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0)})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -5306,6 +5552,7 @@ class MedianBackward1(Node):
     """aten::median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_indices', '_saved_self_shape', '_saved_keepdim', )
+    record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_indices': Kept(1), '_saved_self_shape': Kept('self', 'shape'), '_saved_keepdim': Kept('keepdim')}, (0,))
     saved_names = ('indices', )
     saves = True
 
@@ -5327,6 +5574,7 @@ class NanmedianBackward0(Node):
     """aten::nanmedian(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0)})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -5346,6 +5594,7 @@ class NanmedianBackward1(Node):
     """aten::nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_indices', '_saved_self_shape', '_saved_keepdim', )
+    record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_indices': Kept(1), '_saved_self_shape': Kept('self', 'shape'), '_saved_keepdim': Kept('keepdim')}, (0,))
     saved_names = ('indices', )
     saves = True
 
@@ -5367,6 +5616,7 @@ class ModeBackward0(Node):
     """aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_indices', '_saved_self_shape', '_saved_keepdim', )
+    record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_indices': Kept(1), '_saved_self_shape': Kept('self', 'shape'), '_saved_keepdim': Kept('keepdim')}, (0,))
     saved_names = ('indices', )
     saves = True
 
@@ -5388,6 +5638,7 @@ class UniqueBackward0(Node):
     """aten::_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)"""
 
     __slots__ = ()
+    record = Record(('self',), {}, (0,))
 
     def apply(node, grads):
         grad = grads[0]
@@ -5400,6 +5651,7 @@ class Unique2Backward0(Node):
     """aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)"""
 
     __slots__ = ()
+    record = Record(('self',), {}, (0,))
 
     def apply(node, grads):
         grad = grads[0]
@@ -5412,6 +5664,7 @@ class UniqueDimBackward0(Node):
     """aten::unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)"""
 
     __slots__ = ()
+    record = Record(('self',), {}, (0,))
 
     def apply(node, grads):
         grad = grads[0]
@@ -5424,6 +5677,7 @@ class UniqueConsecutiveBackward0(Node):
     """aten::unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)"""
 
     __slots__ = ()
+    record = Record(('self',), {}, (0,))
 
     def apply(node, grads):
         grad = grads[0]
@@ -5436,6 +5690,7 @@ class UniqueDimConsecutiveBackward0(Node):
     """aten::unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)"""
 
     __slots__ = ()
+    record = Record(('self',), {}, (0,))
 
     def apply(node, grads):
         grad = grads[0]
@@ -5448,6 +5703,7 @@ class AddBackward0(Node):
     """aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
 
     __slots__ = ('_saved_alpha', )
+    record = Record(('self', 'other'), {'_saved_alpha': Kept('alpha')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -5467,6 +5723,7 @@ class AddBackward1(Node):
     """aten::add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('self',), {}, (), True)
 
     def apply(node, grads):
         grad = grads[0]
@@ -5482,6 +5739,7 @@ class SubBackward0(Node):
     """aten::sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
 
     __slots__ = ('_saved_alpha', )
+    record = Record(('self', 'other'), {'_saved_alpha': Kept('alpha')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -5501,6 +5759,7 @@ class SubBackward1(Node):
     """aten::sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('self',), {}, (), True)
 
     def apply(node, grads):
         grad = grads[0]
@@ -5516,6 +5775,7 @@ class RsubBackward0(Node):
     """aten::rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
 
     __slots__ = ('_saved_alpha', )
+    record = Record(('self', 'other'), {'_saved_alpha': Kept('alpha')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -5535,6 +5795,7 @@ class RsubBackward1(Node):
     """aten::rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor"""
 
     __slots__ = ('_saved_alpha', )
+    record = Record(('self',), {'_saved_alpha': Kept('alpha')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -5548,6 +5809,7 @@ class MulBackward0(Node):
     """aten::mul.Tensor(Tensor self, Tensor other) -> Tensor"""
 
     __slots__ = ('_raw_saved_other', '_raw_saved_self', )
+    record = Record(('self', 'other'), {'_raw_saved_other': Kept('other', '', ('self',)), '_raw_saved_self': Kept('self', '', ('other',))})
     saved_names = ('other', 'self', )
     saves = True
 
@@ -5573,6 +5835,7 @@ class MulBackward1(Node):
     """aten::mul.Scalar(Tensor self, Scalar other) -> Tensor"""
 
     __slots__ = ('_saved_other', )
+    record = Record(('self',), {'_saved_other': Kept('other')}, (), True)
 
     saves = True
 
@@ -5600,6 +5863,7 @@ class DivBackward0(Node):
     """aten::div.Tensor(Tensor self, Tensor other) -> Tensor"""
 
     __slots__ = ('_raw_saved_other', '_raw_saved_self', )
+    record = Record(('self', 'other'), {'_raw_saved_other': Kept('other'), '_raw_saved_self': Kept('self', '', ('other',))})
     saved_names = ('other', 'self', )
     saves = True
 
@@ -5626,6 +5890,7 @@ class DivBackward1(Node):
     """aten::div.Scalar(Tensor self, Scalar other) -> Tensor"""
 
     __slots__ = ('_saved_other', )
+    record = Record(('self',), {'_saved_other': Kept('other')}, (), True)
 
     saves = True
 
@@ -5653,6 +5918,7 @@ class DivBackward2(Node):
     """aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor"""
 
     __slots__ = ('_raw_saved_other', '_saved_rounding_mode', '_raw_saved_self', )
+    record = Record(('self', 'other'), {'_raw_saved_other': Kept('other'), '_saved_rounding_mode': Kept('rounding_mode'), '_raw_saved_self': Kept('self', '', ('other',))})
     saved_names = ('other', 'self', )
     saves = True
 
@@ -5681,6 +5947,7 @@ class DivBackward3(Node):
     """aten::div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor"""
 
     __slots__ = ('_saved_other', '_saved_rounding_mode', )
+    record = Record(('self',), {'_saved_other': Kept('other'), '_saved_rounding_mode': Kept('rounding_mode')}, (), True)
 
     saves = True
 
@@ -5709,6 +5976,7 @@ class FloorDivideBackward0(Node):
     """aten::floor_divide(Tensor self, Tensor other) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('self', 'other'))
 
     def apply(node, grads):
         grad = grads[0]
@@ -5725,6 +5993,7 @@ class FloorDivideBackward1(Node):
     """aten::floor_divide.Scalar(Tensor self, Scalar other) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('self',), {}, (), True)
 
     def apply(node, grads):
         grad = grads[0]
@@ -5740,6 +6009,7 @@ class RemainderBackward0(Node):
     """aten::remainder.Scalar(Tensor self, Scalar other) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -5752,6 +6022,7 @@ class RemainderBackward1(Node):
     """aten::remainder.Tensor(Tensor self, Tensor other) -> Tensor"""
 
     __slots__ = ('_raw_saved_other', '_raw_saved_self', )
+    record = Record(('self', 'other'), {'_raw_saved_other': Kept('other', '', ('other',)), '_raw_saved_self': Kept('self', '', ('other',))})
     saved_names = ('other', 'self', )
     saves = True
 
@@ -5777,6 +6048,7 @@ class RemainderBackward2(Node):
     """aten::remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('other',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -5789,6 +6061,7 @@ class FmodBackward0(Node):
     """aten::fmod.Scalar(Tensor self, Scalar other) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -5801,6 +6074,7 @@ class FmodBackward1(Node):
     """aten::fmod.Tensor(Tensor self, Tensor other) -> Tensor"""
 
     __slots__ = ('_raw_saved_other', '_raw_saved_self', )
+    record = Record(('self', 'other'), {'_raw_saved_other': Kept('other', '', ('other',)), '_raw_saved_self': Kept('self', '', ('other',))})
     saved_names = ('other', 'self', )
     saves = True
 
@@ -5826,6 +6100,7 @@ class PowBackward0(Node):
     """aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_exponent', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_exponent': Kept('exponent')})
     saved_names = ('self', )
     saves = True
 
@@ -5845,6 +6120,7 @@ class PowBackward1(Node):
     """aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_exponent', '_raw_saved_result', )
+    record = Record(('self', 'exponent'), {'_raw_saved_self': Kept('self'), '_raw_saved_exponent': Kept('exponent'), '_raw_saved_result': Kept(0, '', ('exponent',))})
     saved_names = ('self', 'exponent', 'result', )
     saves = True
 
@@ -5873,6 +6149,7 @@ class PowBackward2(Node):
     """aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor"""
 
     __slots__ = ('_saved_self', '_raw_saved_exponent', '_raw_saved_result', )
+    record = Record(('exponent',), {'_saved_self': Kept('self'), '_raw_saved_exponent': Kept('exponent'), '_raw_saved_result': Kept(0)})
     saved_names = ('exponent', 'result', )
     saves = True
 
@@ -5893,6 +6170,7 @@ class Atan2Backward0(Node):
     """aten::atan2(Tensor self, Tensor other) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_other', )
+    record = Record(('self', 'other'), {'_raw_saved_self': Kept('self'), '_raw_saved_other': Kept('other')})
     saved_names = ('self', 'other', )
     saves = True
 
@@ -5917,6 +6195,7 @@ class MaximumBackward0(Node):
     """aten::maximum(Tensor self, Tensor other) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_other', )
+    record = Record(('self', 'other'), {'_raw_saved_self': Kept('self'), '_raw_saved_other': Kept('other')})
     saved_names = ('self', 'other', )
     saves = True
 
@@ -5944,6 +6223,7 @@ class MinimumBackward0(Node):
     """aten::minimum(Tensor self, Tensor other) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_other', )
+    record = Record(('self', 'other'), {'_raw_saved_self': Kept('self'), '_raw_saved_other': Kept('other')})
     saved_names = ('self', 'other', )
     saves = True
 
@@ -5971,6 +6251,7 @@ class CopysignBackward0(Node):
     """aten::copysign.Tensor(Tensor self, Tensor other) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', '_raw_saved_other', )
+    record = Record(('self', 'other'), {'_raw_saved_self': Kept('self', '', ('self',)), '_raw_saved_result': Kept(0, '', ('self',)), '_raw_saved_other': Kept('other', '', ('other',))})
     saved_names = ('self', 'result', 'other', )
     saves = True
 
@@ -5997,6 +6278,7 @@ class CopysignBackward1(Node):
     """aten::copysign.Scalar(Tensor self, Scalar other) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0)})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -6016,6 +6298,7 @@ class NextafterBackward0(Node):
     """aten::nextafter(Tensor self, Tensor other) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_other', )
+    record = Record(('self', 'other'), {'_raw_saved_self': Kept('self', '', ('self',)), '_raw_saved_other': Kept('other')})
     saved_names = ('self', 'other', )
     saves = True
 
@@ -6042,6 +6325,7 @@ class LdexpBackward0(Node):
     """aten::ldexp.Tensor(Tensor self, Tensor other) -> Tensor"""
 
     __slots__ = ('_raw_saved_other', '_raw_saved_result', )
+    record = Record(('self', 'other'), {'_raw_saved_other': Kept('other', '', ('self',)), '_raw_saved_result': Kept(0, '', ('other',))})
     saved_names = ('other', 'result', )
     saves = True
 
@@ -6067,6 +6351,7 @@ class HeavisideBackward0(Node):
     """aten::heaviside(Tensor self, Tensor values) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('self', 'values'))
 
     def apply(node, grads):
         grad = grads[0]
@@ -6083,6 +6368,7 @@ class HypotBackward0(Node):
     """aten::hypot(Tensor self, Tensor other) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', '_raw_saved_other', )
+    record = Record(('self', 'other'), {'_raw_saved_self': Kept('self', '', ('self',)), '_raw_saved_result': Kept(0), '_raw_saved_other': Kept('other', '', ('other',))})
     saved_names = ('self', 'result', 'other', )
     saves = True
 
@@ -6110,6 +6396,7 @@ class FmaxBackward0(Node):
     """aten::fmax(Tensor self, Tensor other) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_other', )
+    record = Record(('self', 'other'), {'_raw_saved_self': Kept('self'), '_raw_saved_other': Kept('other')})
     saved_names = ('self', 'other', )
     saves = True
 
@@ -6137,6 +6424,7 @@ class FminBackward0(Node):
     """aten::fmin(Tensor self, Tensor other) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_other', )
+    record = Record(('self', 'other'), {'_raw_saved_self': Kept('self'), '_raw_saved_other': Kept('other')})
     saved_names = ('self', 'other', )
     saves = True
 
@@ -6164,6 +6452,7 @@ class IgammaBackward0(Node):
     """aten::igamma(Tensor self, Tensor other) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_other', )
+    record = Record(('self', 'other'), {'_raw_saved_self': Kept('self', '', ('other',)), '_raw_saved_other': Kept('other', '', ('other',))})
     saved_names = ('self', 'other', )
     saves = True
 
@@ -6189,6 +6478,7 @@ class IgammacBackward0(Node):
     """aten::igammac(Tensor self, Tensor other) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_other', )
+    record = Record(('self', 'other'), {'_raw_saved_self': Kept('self', '', ('other',)), '_raw_saved_other': Kept('other', '', ('other',))})
     saved_names = ('self', 'other', )
     saves = True
 
@@ -6214,6 +6504,7 @@ class LogaddexpBackward0(Node):
     """aten::logaddexp(Tensor self, Tensor other) -> Tensor"""
 
     __slots__ = ('_raw_saved_other', '_raw_saved_self', )
+    record = Record(('self', 'other'), {'_raw_saved_other': Kept('other'), '_raw_saved_self': Kept('self')})
     saved_names = ('other', 'self', )
     saves = True
 
@@ -6241,6 +6532,7 @@ class Logaddexp2Backward0(Node):
     """aten::logaddexp2(Tensor self, Tensor other) -> Tensor"""
 
     __slots__ = ('_raw_saved_other', '_raw_saved_self', )
+    record = Record(('self', 'other'), {'_raw_saved_other': Kept('other'), '_raw_saved_self': Kept('self')})
     saved_names = ('other', 'self', )
     saves = True
 
@@ -6268,6 +6560,7 @@ class XlogyBackward0(Node):
     """aten::xlogy.Tensor(Tensor self, Tensor other) -> Tensor"""
 
     __slots__ = ('_raw_saved_other', '_raw_saved_self', )
+    record = Record(('self', 'other'), {'_raw_saved_other': Kept('other'), '_raw_saved_self': Kept('self')})
     saved_names = ('other', 'self', )
     saves = True
 
@@ -6295,6 +6588,7 @@ class XlogyBackward1(Node):
     """aten::xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor"""
 
     __slots__ = ('_raw_saved_other', '_saved_self', )
+    record = Record(('other',), {'_raw_saved_other': Kept('other'), '_saved_self': Kept('self')})
     saved_names = ('other', )
     saves = True
 
@@ -6314,6 +6608,7 @@ class XlogyBackward2(Node):
     """aten::xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor"""
 
     __slots__ = ('_saved_other', '_raw_saved_self', )
+    record = Record(('self',), {'_saved_other': Kept('other'), '_raw_saved_self': Kept('self')})
     saved_names = ('self', )
     saves = True
 
@@ -6333,6 +6628,7 @@ class LerpBackward0(Node):
     """aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor"""
 
     __slots__ = ('_saved_weight', )
+    record = Record(('self', 'end'), {'_saved_weight': Kept('weight')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -6353,6 +6649,7 @@ class LerpBackward1(Node):
     """aten::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor"""
 
     __slots__ = ('_raw_saved_weight', '_raw_saved_end', '_raw_saved_self', )
+    record = Record(('self', 'end', 'weight'), {'_raw_saved_weight': Kept('weight', '', ('self', 'end')), '_raw_saved_end': Kept('end', '', ('weight',)), '_raw_saved_self': Kept('self', '', ('weight',))})
     saved_names = ('weight', 'end', 'self', )
     saves = True
 
@@ -6382,6 +6679,7 @@ class AddcmulBackward0(Node):
     """aten::addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"""
 
     __slots__ = ('_raw_saved_tensor2', '_saved_value', '_raw_saved_tensor1', )
+    record = Record(('self', 'tensor1', 'tensor2'), {'_raw_saved_tensor2': Kept('tensor2', '', ('tensor1',)), '_saved_value': Kept('value'), '_raw_saved_tensor1': Kept('tensor1', '', ('tensor2',))})
     saved_names = ('tensor2', 'tensor1', )
     saves = True
 
@@ -6411,6 +6709,7 @@ class AddcdivBackward0(Node):
     """aten::addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"""
 
     __slots__ = ('_saved_value', '_raw_saved_tensor2', '_raw_saved_tensor1', )
+    record = Record(('self', 'tensor1', 'tensor2'), {'_saved_value': Kept('value'), '_raw_saved_tensor2': Kept('tensor2', '', ('tensor1', 'tensor2')), '_raw_saved_tensor1': Kept('tensor1', '', ('tensor2',))})
     saved_names = ('tensor2', 'tensor1', )
     saves = True
 
@@ -6441,6 +6740,7 @@ class WhereBackward0(Node):
     """aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor"""
 
     __slots__ = ('_raw_saved_condition', )
+    record = Record(('self', 'other'), {'_raw_saved_condition': Kept('condition')})
     saved_names = ('condition', )
     saves = True
 
@@ -6466,6 +6766,7 @@ class MaskedFillBackward0(Node):
     """aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor"""
 
     __slots__ = ('_raw_saved_mask', )
+    record = Record(('self',), {'_raw_saved_mask': Kept('mask')})
     saved_names = ('mask', )
     saves = True
 
@@ -6484,6 +6785,7 @@ class MaskedFillBackward1(Node):
     """aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor"""
 
     __slots__ = ('_raw_saved_mask', )
+    record = Record(('self', 'value'), {'_raw_saved_mask': Kept('mask')})
     saved_names = ('mask', )
     saves = True
 
@@ -6509,6 +6811,7 @@ class AbsBackward0(Node):
     """aten::abs(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self')})
     saved_names = ('self', )
     saves = True
 
@@ -6527,6 +6830,7 @@ class NegBackward0(Node):
     """aten::neg(Tensor self) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -6539,6 +6843,7 @@ class ExpBackward0(Node):
     """aten::exp(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_result', )
+    record = Record(('self',), {'_raw_saved_result': Kept(0)})
     saved_names = ('result', )
     saves = True
 
@@ -6557,6 +6862,7 @@ class Expm1Backward0(Node):
     """aten::expm1(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_result', )
+    record = Record(('self',), {'_raw_saved_result': Kept(0)})
     saved_names = ('result', )
     saves = True
 
@@ -6575,6 +6881,7 @@ class LogBackward0(Node):
     """aten::log(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self')})
     saved_names = ('self', )
     saves = True
 
@@ -6593,6 +6900,7 @@ class Log1PBackward0(Node):
     """aten::log1p(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self')})
     saved_names = ('self', )
     saves = True
 
@@ -6611,6 +6919,7 @@ class Log2Backward0(Node):
     """aten::log2(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self')})
     saved_names = ('self', )
     saves = True
 
@@ -6629,6 +6938,7 @@ class SqrtBackward0(Node):
     """aten::sqrt(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_result', )
+    record = Record(('self',), {'_raw_saved_result': Kept(0)})
     saved_names = ('result', )
     saves = True
 
@@ -6647,6 +6957,7 @@ class RsqrtBackward0(Node):
     """aten::rsqrt(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_result', )
+    record = Record(('self',), {'_raw_saved_result': Kept(0)})
     saved_names = ('result', )
     saves = True
 
@@ -6665,6 +6976,7 @@ class ReciprocalBackward0(Node):
     """aten::reciprocal(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_result', )
+    record = Record(('self',), {'_raw_saved_result': Kept(0)})
     saved_names = ('result', )
     saves = True
 
@@ -6683,6 +6995,7 @@ class SinBackward0(Node):
     """aten::sin(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self')})
     saved_names = ('self', )
     saves = True
 
@@ -6701,6 +7014,7 @@ class CosBackward0(Node):
     """aten::cos(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self')})
     saved_names = ('self', )
     saves = True
 
@@ -6719,6 +7033,7 @@ class TanBackward0(Node):
     """aten::tan(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_result', )
+    record = Record(('self',), {'_raw_saved_result': Kept(0)})
     saved_names = ('result', )
     saves = True
 
@@ -6737,6 +7052,7 @@ class AsinBackward0(Node):
     """aten::asin(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self')})
     saved_names = ('self', )
     saves = True
 
@@ -6755,6 +7071,7 @@ class AcosBackward0(Node):
     """aten::acos(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self')})
     saved_names = ('self', )
     saves = True
 
@@ -6773,6 +7090,7 @@ class AtanBackward0(Node):
     """aten::atan(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self')})
     saved_names = ('self', )
     saves = True
 
@@ -6791,6 +7109,7 @@ class SinhBackward0(Node):
     """aten::sinh(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self')})
     saved_names = ('self', )
     saves = True
 
@@ -6809,6 +7128,7 @@ class CoshBackward0(Node):
     """aten::cosh(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self')})
     saved_names = ('self', )
     saves = True
 
@@ -6827,6 +7147,7 @@ class TanhBackward0(Node):
     """aten::tanh(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_result', )
+    record = Record(('self',), {'_raw_saved_result': Kept(0)})
     saved_names = ('result', )
     saves = True
 
@@ -6845,6 +7166,7 @@ class SigmoidBackward0(Node):
     """aten::sigmoid(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_result', )
+    record = Record(('self',), {'_raw_saved_result': Kept(0)})
     saved_names = ('result', )
     saves = True
 
@@ -6863,6 +7185,7 @@ class ErfBackward0(Node):
     """aten::erf(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self')})
     saved_names = ('self', )
     saves = True
 
@@ -6881,6 +7204,7 @@ class FloorBackward0(Node):
     """aten::floor(Tensor self) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -6893,6 +7217,7 @@ class CeilBackward0(Node):
     """aten::ceil(Tensor self) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -6905,6 +7230,7 @@ class RoundBackward0(Node):
     """aten::round(Tensor self) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -6917,6 +7243,7 @@ class RoundBackward1(Node):
     """aten::round.decimals(Tensor self, *, int decimals) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -6929,6 +7256,7 @@ class TruncBackward0(Node):
     """aten::trunc(Tensor self) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -6941,6 +7269,7 @@ class FracBackward0(Node):
     """aten::frac(Tensor self) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -6953,6 +7282,7 @@ class SignBackward0(Node):
     """aten::sign(Tensor self) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -6965,6 +7295,7 @@ class ClampBackward0(Node):
     """aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_min', '_raw_saved_max', )
+    record = Record(('self', 'min', 'max'), {'_raw_saved_self': Kept('self'), '_raw_saved_min': Kept('min'), '_raw_saved_max': Kept('max')})
     saved_names = ('self', 'min', 'max', )
     saves = True
 
@@ -6995,6 +7326,7 @@ class ClampBackward1(Node):
     """aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_min', '_saved_max', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_min': Kept('min'), '_saved_max': Kept('max')})
     saved_names = ('self', )
     saves = True
 
@@ -7015,6 +7347,7 @@ class ClampMinBackward0(Node):
     """aten::clamp_min(Tensor self, Scalar min) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_min', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_min': Kept('min')})
     saved_names = ('self', )
     saves = True
 
@@ -7034,6 +7367,7 @@ class ClampMinBackward1(Node):
     """aten::clamp_min.Tensor(Tensor self, Tensor min) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_min', )
+    record = Record(('self', 'min'), {'_raw_saved_self': Kept('self'), '_raw_saved_min': Kept('min')})
     saved_names = ('self', 'min', )
     saves = True
 
@@ -7061,6 +7395,7 @@ class ClampMaxBackward0(Node):
     """aten::clamp_max(Tensor self, Scalar max) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_max', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_max': Kept('max')})
     saved_names = ('self', )
     saves = True
 
@@ -7080,6 +7415,7 @@ class ClampMaxBackward1(Node):
     """aten::clamp_max.Tensor(Tensor self, Tensor max) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_max', )
+    record = Record(('self', 'max'), {'_raw_saved_self': Kept('self'), '_raw_saved_max': Kept('max')})
     saved_names = ('self', 'max', )
     saves = True
 
@@ -7107,6 +7443,7 @@ class Exp2Backward0(Node):
     """aten::exp2(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_result', )
+    record = Record(('self',), {'_raw_saved_result': Kept(0)})
     saved_names = ('result', )
     saves = True
 
@@ -7125,6 +7462,7 @@ class Log10Backward0(Node):
     """aten::log10(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self')})
     saved_names = ('self', )
     saves = True
 
@@ -7143,6 +7481,7 @@ class AsinhBackward0(Node):
     """aten::asinh(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self')})
     saved_names = ('self', )
     saves = True
 
@@ -7161,6 +7500,7 @@ class AcoshBackward0(Node):
     """aten::acosh(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self')})
     saved_names = ('self', )
     saves = True
 
@@ -7179,6 +7519,7 @@ class AtanhBackward0(Node):
     """aten::atanh(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self')})
     saved_names = ('self', )
     saves = True
 
@@ -7197,6 +7538,7 @@ class SincBackward0(Node):
     """aten::sinc(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self')})
     saved_names = ('self', )
     saves = True
 
@@ -7215,6 +7557,7 @@ class Deg2RadBackward0(Node):
     """aten::deg2rad(Tensor self) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -7227,6 +7570,7 @@ class Rad2DegBackward0(Node):
     """aten::rad2deg(Tensor self) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -7239,6 +7583,7 @@ class NanToNumBackward0(Node):
     """aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self')})
     saved_names = ('self', )
     saves = True
 
@@ -7257,6 +7602,7 @@ class FrexpBackward0(Node):
     """aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)"""
 
     __slots__ = ('_raw_saved_exponent', )
+    record = Record(('self',), {'_raw_saved_exponent': Kept(1)}, (0,))
     saved_names = ('exponent', )
     saves = True
 
@@ -7275,6 +7621,7 @@ class ErfcBackward0(Node):
     """aten::erfc(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self')})
     saved_names = ('self', )
     saves = True
 
@@ -7293,6 +7640,7 @@ class ErfinvBackward0(Node):
     """aten::erfinv(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_result', )
+    record = Record(('self',), {'_raw_saved_result': Kept(0)})
     saved_names = ('result', )
     saves = True
 
@@ -7311,6 +7659,7 @@ class LgammaBackward0(Node):
     """aten::lgamma(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self')})
     saved_names = ('self', )
     saves = True
 
@@ -7329,6 +7678,7 @@ class DigammaBackward0(Node):
     """aten::digamma(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self')})
     saved_names = ('self', )
     saves = True
 
@@ -7347,6 +7697,7 @@ class PolygammaBackward0(Node):
     """aten::polygamma(int n, Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_n', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_n': Kept('n')})
     saved_names = ('self', )
     saves = True
 
@@ -7366,6 +7717,7 @@ class PolygammaBackward1(Node):
     """aten::polygamma_(Tensor(a!) self, int n) -> Tensor(a!)"""
 
     __slots__ = ('_raw_saved_self', '_saved_n', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_n': Kept('n')})
     saved_names = ('self', )
     saves = True
 
@@ -7385,6 +7737,7 @@ class MvlgammaBackward0(Node):
     """aten::mvlgamma(Tensor self, int p) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_p', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_p': Kept('p')})
     saved_names = ('self', )
     saves = True
 
@@ -7404,6 +7757,7 @@ class I0Backward0(Node):
     """aten::i0(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self')})
     saved_names = ('self', )
     saves = True
 
@@ -7422,6 +7776,7 @@ class LogitBackward0(Node):
     """aten::logit(Tensor self, float? eps=None) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_eps', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_eps': Kept('eps')})
     saved_names = ('self', )
     saves = True
 
@@ -7441,6 +7796,7 @@ class RandomBackward0(Node):
     """aten::random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!)"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -7453,6 +7809,7 @@ class RandomBackward1(Node):
     """aten::random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!)"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -7465,6 +7822,7 @@ class RandomBackward2(Node):
     """aten::random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -7477,6 +7835,7 @@ class UniformBackward0(Node):
     """aten::uniform_(Tensor(a!) self, float from=0.0, float to=1.0, *, Generator? generator=None) -> Tensor(a!)"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -7489,6 +7848,7 @@ class NormalBackward0(Node):
     """aten::normal_(Tensor(a!) self, float mean=0.0, float std=1.0, *, Generator? generator=None) -> Tensor(a!)"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -7501,6 +7861,7 @@ class NormalBackward1(Node):
     """aten::normal.Tensor_float(Tensor mean, float std=1.0, *, Generator? generator=None) -> Tensor"""
 
     __slots__ = ('_saved_mean_shape', )
+    record = Record(('mean',), {'_saved_mean_shape': Kept('mean', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -7514,6 +7875,7 @@ class NormalBackward2(Node):
     """aten::normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor"""
 
     __slots__ = ('_saved_std_shape', )
+    record = Record(('std',), {'_saved_std_shape': Kept('std', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -7527,6 +7889,7 @@ class NormalBackward3(Node):
     """aten::normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor"""
 
     __slots__ = ('_saved_mean_shape', '_saved_std_shape', )
+    record = Record(('mean', 'std'), {'_saved_mean_shape': Kept('mean', 'shape'), '_saved_std_shape': Kept('std', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -7547,6 +7910,7 @@ class BernoulliBackward0(Node):
     """aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -7559,6 +7923,7 @@ class BernoulliBackward1(Node):
     """aten::bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)"""
 
     __slots__ = ('_saved_p_shape', )
+    record = Record(('self', 'p'), {'_saved_p_shape': Kept('p', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -7578,6 +7943,7 @@ class BernoulliBackward2(Node):
     """aten::bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -7590,6 +7956,7 @@ class BernoulliBackward3(Node):
     """aten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -7602,6 +7969,7 @@ class ExponentialBackward0(Node):
     """aten::exponential_(Tensor(a!) self, float lambd=1.0, *, Generator? generator=None) -> Tensor(a!)"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -7614,6 +7982,7 @@ class LogNormalBackward0(Node):
     """aten::log_normal_(Tensor(a!) self, float mean=1.0, float std=2.0, *, Generator? generator=None) -> Tensor(a!)"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -7626,6 +7995,7 @@ class CauchyBackward0(Node):
     """aten::cauchy_(Tensor(a!) self, float median=0.0, float sigma=1.0, *, Generator? generator=None) -> Tensor(a!)"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -7638,6 +8008,7 @@ class GeometricBackward0(Node):
     """aten::geometric_(Tensor(a!) self, float p, *, Generator? generator=None) -> Tensor(a!)"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -7650,6 +8021,7 @@ class PoissonBackward0(Node):
     """aten::poisson(Tensor self, Generator? generator=None) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -7662,6 +8034,7 @@ class BinomialBackward0(Node):
     """aten::binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('count', 'prob'))
 
     def apply(node, grads):
         grad = grads[0]
@@ -7678,6 +8051,7 @@ class NormalFunctionalBackward0(Node):
     """aten::normal_functional(Tensor self, float mean=0.0, float std=1.0, *, Generator? generator=None) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -7690,6 +8064,7 @@ class SumBackward0(Node):
     """aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor"""
 
     __slots__ = ('_saved_self_shape', )
+    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -7703,6 +8078,7 @@ class SumBackward1(Node):
     """aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
 
     __slots__ = ('_saved_self_shape', '_saved_dim', '_saved_keepdim', )
+    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_saved_dim': Kept('dim'), '_saved_keepdim': Kept('keepdim')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -7718,6 +8094,7 @@ class MeanBackward0(Node):
     """aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor"""
 
     __slots__ = ('_saved_self_shape', )
+    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -7731,6 +8108,7 @@ class MeanBackward1(Node):
     """aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
 
     __slots__ = ('_saved_self_shape', '_saved_dim', '_saved_keepdim', )
+    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_saved_dim': Kept('dim'), '_saved_keepdim': Kept('keepdim')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -7746,6 +8124,7 @@ class ProdBackward0(Node):
     """aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor"""
 
     __slots__ = ('_raw_saved_result', '_raw_saved_self', )
+    record = Record(('self',), {'_raw_saved_result': Kept(0), '_raw_saved_self': Kept('self')})
     saved_names = ('result', 'self', )
     saves = True
 
@@ -7765,6 +8144,7 @@ class ProdBackward1(Node):
     """aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
 
     __slots__ = ('_raw_saved_result', '_saved_dim', '_saved_keepdim', '_raw_saved_self', )
+    record = Record(('self',), {'_raw_saved_result': Kept(0), '_saved_dim': Kept('dim'), '_saved_keepdim': Kept('keepdim'), '_raw_saved_self': Kept('self')})
     saved_names = ('result', 'self', )
     saves = True
 
@@ -7786,6 +8166,7 @@ class VarBackward0(Node):
     """aten::var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_dim', '_saved_correction', '_saved_keepdim', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_dim': Kept('dim'), '_saved_correction': Kept('correction'), '_saved_keepdim': Kept('keepdim')})
     saved_names = ('self', )
     saves = True
 
@@ -7807,6 +8188,7 @@ class StdBackward0(Node):
     """aten::std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', '_saved_dim', '_saved_correction', '_saved_keepdim', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0), '_saved_dim': Kept('dim'), '_saved_correction': Kept('correction'), '_saved_keepdim': Kept('keepdim')})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -7829,6 +8211,7 @@ class VarMeanBackward0(Node):
     """aten::var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)"""
 
     __slots__ = ('_raw_saved_self', '_saved_dim', '_saved_correction', '_saved_keepdim', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_dim': Kept('dim'), '_saved_correction': Kept('correction'), '_saved_keepdim': Kept('keepdim')})
     saved_names = ('self', )
     saves = True
 
@@ -7849,6 +8232,7 @@ class StdMeanBackward0(Node):
     """aten::std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result0', '_saved_dim', '_saved_correction', '_saved_keepdim', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result0': Kept(0), '_saved_dim': Kept('dim'), '_saved_correction': Kept('correction'), '_saved_keepdim': Kept('keepdim')})
     saved_names = ('self', 'result0', )
     saves = True
 
@@ -7870,6 +8254,7 @@ class AmaxBackward0(Node):
     """aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', '_saved_dim', '_saved_keepdim', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0), '_saved_dim': Kept('dim'), '_saved_keepdim': Kept('keepdim')})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -7891,6 +8276,7 @@ class AminBackward0(Node):
     """aten::amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', '_saved_dim', '_saved_keepdim', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0), '_saved_dim': Kept('dim'), '_saved_keepdim': Kept('keepdim')})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -7912,6 +8298,7 @@ class MaxBackward0(Node):
     """aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_indices', '_saved_self_shape', '_saved_keepdim', )
+    record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_indices': Kept(1), '_saved_self_shape': Kept('self', 'shape'), '_saved_keepdim': Kept('keepdim')}, (0,))
     saved_names = ('indices', )
     saves = True
 
@@ -7933,6 +8320,7 @@ class MaxBackward1(Node):
     """aten::max(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0)})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -7952,6 +8340,7 @@ class MinBackward0(Node):
     """aten::min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_indices', '_saved_self_shape', '_saved_keepdim', )
+    record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_indices': Kept(1), '_saved_self_shape': Kept('self', 'shape'), '_saved_keepdim': Kept('keepdim')}, (0,))
     saved_names = ('indices', )
     saves = True
 
@@ -7973,6 +8362,7 @@ class MinBackward1(Node):
     """aten::min(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0)})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -7992,6 +8382,7 @@ class NormBackward0(Node):
     """aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_p', '_raw_saved_result', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_p': Kept('p'), '_raw_saved_result': Kept(0)})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -8012,6 +8403,7 @@ class NormBackward1(Node):
     """aten::norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_p', '_raw_saved_result', '_saved_dim', '_saved_keepdim', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_p': Kept('p'), '_raw_saved_result': Kept(0), '_saved_dim': Kept('dim'), '_saved_keepdim': Kept('keepdim')})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -8034,6 +8426,7 @@ class NormBackward2(Node):
     """aten::norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor"""
 
     __slots__ = ('_saved_p', '_raw_saved_result', '_raw_saved_self', )
+    record = Record(('self',), {'_saved_p': Kept('p'), '_raw_saved_result': Kept(0), '_raw_saved_self': Kept('self')})
     saved_names = ('result', 'self', )
     saves = True
 
@@ -8054,6 +8447,7 @@ class NormBackward3(Node):
     """aten::norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor"""
 
     __slots__ = ('_saved_p', '_raw_saved_result', '_saved_dim', '_saved_keepdim', '_raw_saved_self', )
+    record = Record(('self',), {'_saved_p': Kept('p'), '_raw_saved_result': Kept(0), '_saved_dim': Kept('dim'), '_saved_keepdim': Kept('keepdim'), '_raw_saved_self': Kept('self')})
     saved_names = ('result', 'self', )
     saves = True
 
@@ -8076,6 +8470,7 @@ class LinalgVectorNormBackward0(Node):
     """aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_ord', '_raw_saved_result', '_saved_dim', '_saved_keepdim', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_ord': Kept('ord'), '_raw_saved_result': Kept(0), '_saved_dim': Kept('dim'), '_saved_keepdim': Kept('keepdim')})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -8098,6 +8493,7 @@ class LogsumexpBackward0(Node):
     """aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', '_saved_dim', '_saved_keepdim', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0), '_saved_dim': Kept('dim'), '_saved_keepdim': Kept('keepdim')})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -8119,6 +8515,7 @@ class AminmaxBackward0(Node):
     """aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_min', '_raw_saved_max', '_saved_dim', '_saved_keepdim', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_min': Kept(0), '_raw_saved_max': Kept(1), '_saved_dim': Kept('dim'), '_saved_keepdim': Kept('keepdim')})
     saved_names = ('self', 'min', 'max', )
     saves = True
 
@@ -8140,6 +8537,7 @@ class NansumBackward0(Node):
     """aten::nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_dim', '_saved_keepdim', '_saved_self_dtype', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_dim': Kept('dim'), '_saved_keepdim': Kept('keepdim'), '_saved_self_dtype': Kept('self', 'dtype')})
     saved_names = ('self', )
     saves = True
 
@@ -8161,6 +8559,7 @@ class SegmentReduceBackward0(Node):
     """aten::segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor"""
 
     __slots__ = ('_raw_saved_result', '_raw_saved_data', '_saved_reduce', '_raw_saved_lengths', '_raw_saved_offsets', '_saved_axis', '_saved_initial', )
+    record = Record(('data',), {'_raw_saved_result': Kept(0), '_raw_saved_data': Kept('data'), '_saved_reduce': Kept('reduce'), '_raw_saved_lengths': Kept('lengths'), '_raw_saved_offsets': Kept('offsets'), '_saved_axis': Kept('axis'), '_saved_initial': Kept('initial')})
     saved_names = ('result', 'data', 'lengths', 'offsets', )
     saves = True
 
@@ -8185,6 +8584,7 @@ class SegmentReduceBackwardBackward0(Node):
     """aten::_segment_reduce_backward(Tensor grad, Tensor output, Tensor data, str reduce, *, Tensor? lengths=None, Tensor? offsets=None, int axis=0, Scalar? initial=None) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('grad', 'output', 'data'))
 
     def apply(node, grads):
         grad = grads[0]
@@ -8201,6 +8601,7 @@ class CumsumBackward0(Node):
     """aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"""
 
     __slots__ = ('_saved_dim', '_saved_self_dtype', )
+    record = Record(('self',), {'_saved_dim': Kept('dim'), '_saved_self_dtype': Kept('self', 'dtype')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -8215,6 +8616,7 @@ class CumprodBackward0(Node):
     """aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_dim', '_raw_saved_result', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_dim': Kept('dim'), '_raw_saved_result': Kept(0)})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -8235,6 +8637,7 @@ class CummaxBackward0(Node):
     """aten::cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_indices', )
+    record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_indices': Kept(1)}, (0,))
     saved_names = ('indices', )
     saves = True
 
@@ -8254,6 +8657,7 @@ class CumminBackward0(Node):
     """aten::cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_indices', )
+    record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_indices': Kept(1)}, (0,))
     saved_names = ('indices', )
     saves = True
 
@@ -8273,6 +8677,7 @@ class LogcumsumexpBackward0(Node):
     """aten::logcumsumexp(Tensor self, int dim) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', '_saved_dim', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0), '_saved_dim': Kept('dim')})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -8293,6 +8698,7 @@ class SpecialNdtriBackward0(Node):
     """aten::special_ndtri(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_result', )
+    record = Record(('self',), {'_raw_saved_result': Kept(0)})
     saved_names = ('result', )
     saves = True
 
@@ -8311,6 +8717,7 @@ class SpecialLogNdtrBackward0(Node):
     """aten::special_log_ndtr(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_result', '_raw_saved_self', )
+    record = Record(('self',), {'_raw_saved_result': Kept(0), '_raw_saved_self': Kept('self')})
     saved_names = ('result', 'self', )
     saves = True
 
@@ -8330,6 +8737,7 @@ class SpecialErfcxBackward0(Node):
     """aten::special_erfcx(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_result', '_raw_saved_self', )
+    record = Record(('self',), {'_raw_saved_result': Kept(0), '_raw_saved_self': Kept('self')})
     saved_names = ('result', 'self', )
     saves = True
 
@@ -8349,6 +8757,7 @@ class SpecialZetaBackward0(Node):
     """aten::special_zeta(Tensor self, Tensor other) -> Tensor"""
 
     __slots__ = ('_raw_saved_other', '_raw_saved_self', )
+    record = Record(('self', 'other'), {'_raw_saved_other': Kept('other', '', ('other',)), '_raw_saved_self': Kept('self', '', ('other',))})
     saved_names = ('other', 'self', )
     saves = True
 
@@ -8374,6 +8783,7 @@ class SpecialZetaBackward1(Node):
     """aten::special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor"""
 
     __slots__ = ('_raw_saved_other', '_saved_self', )
+    record = Record(('other',), {'_raw_saved_other': Kept('other'), '_saved_self': Kept('self')})
     saved_names = ('other', )
     saves = True
 
@@ -8393,6 +8803,7 @@ class SpecialZetaBackward2(Node):
     """aten::special_zeta.other_scalar(Tensor self, Scalar other) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -8405,6 +8816,7 @@ class SpecialEntrBackward0(Node):
     """aten::special_entr(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self')})
     saved_names = ('self', )
     saves = True
 
@@ -8423,6 +8835,7 @@ class SpecialXlog1PyBackward0(Node):
     """aten::special_xlog1py(Tensor self, Tensor other) -> Tensor"""
 
     __slots__ = ('_raw_saved_other', '_raw_saved_self', )
+    record = Record(('self', 'other'), {'_raw_saved_other': Kept('other'), '_raw_saved_self': Kept('self')})
     saved_names = ('other', 'self', )
     saves = True
 
@@ -8450,6 +8863,7 @@ class SpecialXlog1PyBackward1(Node):
     """aten::special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor"""
 
     __slots__ = ('_saved_self', '_raw_saved_other', )
+    record = Record(('other',), {'_saved_self': Kept('self'), '_raw_saved_other': Kept('other')})
     saved_names = ('other', )
     saves = True
 
@@ -8469,6 +8883,7 @@ class SpecialXlog1PyBackward2(Node):
     """aten::special_xlog1py.other_scalar(Tensor self, Scalar other) -> Tensor"""
 
     __slots__ = ('_saved_other', '_raw_saved_self', )
+    record = Record(('self',), {'_saved_other': Kept('other'), '_raw_saved_self': Kept('self')})
     saved_names = ('self', )
     saves = True
 
@@ -8488,6 +8903,7 @@ class SpecialI0EBackward0(Node):
     """aten::special_i0e(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0)})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -8507,6 +8923,7 @@ class SpecialI1Backward0(Node):
     """aten::special_i1(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0)})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -8526,6 +8943,7 @@ class SpecialI1EBackward0(Node):
     """aten::special_i1e(Tensor self) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0)})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -8545,6 +8963,7 @@ class HistogramBackward0(Node):
     """aten::histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)"""
 
     __slots__ = ()
+    record = Record(('self', 'bins', 'weight'))
 
     def apply(node, grads):
         grad = grads[0]
@@ -8561,6 +8980,7 @@ class HistogramBackward1(Node):
     """aten::histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)"""
 
     __slots__ = ()
+    record = Record(('self', 'weight'))
 
     def apply(node, grads):
         grad = grads[0]
@@ -8577,6 +8997,7 @@ class HistogramddBinEdgesBackward0(Node):
     """aten::_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor[]"""
 
     __slots__ = ()
+    record = Record(('self', 'weight'))
 
     def apply(node, grads):
         grad = grads[0]
@@ -8593,6 +9014,7 @@ class HistogramddFromBinCtsBackward0(Node):
     """aten::_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('self', 'weight'))
 
     def apply(node, grads):
         grad = grads[0]
@@ -8609,6 +9031,7 @@ class HistogramddFromBinTensorsBackward0(Node):
     """aten::_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('self', 'weight'))
 
     def apply(node, grads):
         grad = grads[0]
@@ -8625,6 +9048,7 @@ class BincountBackward0(Node):
     """aten::bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('weights',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -8637,6 +9061,7 @@ class DistBackward0(Node):
     """aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_other', '_saved_p', '_raw_saved_result', )
+    record = Record(('self', 'other'), {'_raw_saved_self': Kept('self'), '_raw_saved_other': Kept('other'), '_saved_p': Kept('p'), '_raw_saved_result': Kept(0)})
     saved_names = ('self', 'other', 'result', )
     saves = True
 
@@ -8668,6 +9093,7 @@ class EuclideanDistBackward0(Node):
     """aten::_euclidean_dist(Tensor x1, Tensor x2) -> Tensor"""
 
     __slots__ = ('_raw_saved_x1', '_raw_saved_x2', '_raw_saved_result', )
+    record = Record(('x1', 'x2'), {'_raw_saved_x1': Kept('x1'), '_raw_saved_x2': Kept('x2'), '_raw_saved_result': Kept(0)})
     saved_names = ('x1', 'x2', 'result', )
     saves = True
 
@@ -8692,6 +9118,7 @@ class CdistBackward0(Node):
     """aten::_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor"""
 
     __slots__ = ('_raw_saved_x1', '_raw_saved_x2', '_saved_p', '_raw_saved_result', )
+    record = Record(('x1', 'x2'), {'_raw_saved_x1': Kept('x1'), '_raw_saved_x2': Kept('x2'), '_saved_p': Kept('p'), '_raw_saved_result': Kept(0)})
     saved_names = ('x1', 'x2', 'result', )
     saves = True
 
@@ -8723,6 +9150,7 @@ class CdistBackwardBackward0(Node):
     """aten::_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('grad', 'x1', 'x2', 'cdist'))
 
     def apply(node, grads):
         grad = grads[0]
@@ -8739,6 +9167,7 @@ class PdistBackward0(Node):
     """aten::_pdist_forward(Tensor self, float p=2.0) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_p', '_raw_saved_result', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_p': Kept('p'), '_raw_saved_result': Kept(0)})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -8759,6 +9188,7 @@ class PdistBackwardBackward0(Node):
     """aten::_pdist_backward(Tensor grad, Tensor self, float p, Tensor pdist) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('grad', 'self', 'pdist'))
 
     def apply(node, grads):
         grad = grads[0]
@@ -8775,6 +9205,7 @@ class RenormBackward0(Node):
     """aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor"""
 
     __slots__ = ('_raw_saved_self', '_saved_p', '_saved_dim', '_saved_maxnorm', )
+    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_p': Kept('p'), '_saved_dim': Kept('dim'), '_saved_maxnorm': Kept('maxnorm')})
     saved_names = ('self', )
     saves = True
 
@@ -8796,6 +9227,7 @@ class ViewBackward0(Node):
     """aten::view(Tensor(a) self, int[] size) -> Tensor(a)"""
 
     __slots__ = ('_saved_self_shape', )
+    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -8809,6 +9241,7 @@ class UnsafeViewBackward0(Node):
     """aten::_unsafe_view(Tensor self, int[] size) -> Tensor"""
 
     __slots__ = ('_saved_self_shape', )
+    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -8822,6 +9255,7 @@ class ReshapeAliasBackward0(Node):
     """aten::_reshape_alias(Tensor(a) self, int[] size, int[] stride) -> Tensor(a)"""
 
     __slots__ = ('_saved_self_shape', )
+    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -8835,6 +9269,7 @@ class AliasBackward0(Node):
     """aten::alias(Tensor(a) self) -> Tensor(a)"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -8847,6 +9282,7 @@ class AsStridedBackward0(Node):
     """aten::as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a)"""
 
     __slots__ = ('_saved_self_shape', '_saved_self_stride', '_saved_self_storage_offset', '_saved_size', '_saved_stride', '_saved_storage_offset', )
+    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_saved_self_stride': Kept('self', 'stride'), '_saved_self_storage_offset': Kept('self', 'storage_offset'), '_saved_size': Kept('size'), '_saved_stride': Kept('stride'), '_saved_storage_offset': Kept('storage_offset')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -8865,6 +9301,7 @@ class ExpandBackward0(Node):
     """aten::expand(Tensor(a) self, int[] size, *, bool implicit=False) -> Tensor(a)"""
 
     __slots__ = ('_saved_self_shape', )
+    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -8878,6 +9315,7 @@ class PermuteBackward0(Node):
     """aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)"""
 
     __slots__ = ('_saved_dims', )
+    record = Record(('self',), {'_saved_dims': Kept('dims')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -8891,6 +9329,7 @@ class TransposeBackward0(Node):
     """aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"""
 
     __slots__ = ('_saved_dim0', '_saved_dim1', )
+    record = Record(('self',), {'_saved_dim0': Kept('dim0'), '_saved_dim1': Kept('dim1')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -8905,6 +9344,7 @@ class TBackward0(Node):
     """aten::t(Tensor(a) self) -> Tensor(a)"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -8917,6 +9357,7 @@ class SqueezeBackward0(Node):
     """aten::squeeze(Tensor(a) self) -> Tensor(a)"""
 
     __slots__ = ('_saved_self_shape', )
+    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -8930,6 +9371,7 @@ class SqueezeBackward1(Node):
     """aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)"""
 
     __slots__ = ('_saved_self_shape', )
+    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -8943,6 +9385,7 @@ class SqueezeBackward2(Node):
     """aten::squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)"""
 
     __slots__ = ('_saved_self_shape', )
+    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -8956,6 +9399,7 @@ class UnsqueezeBackward0(Node):
     """aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)"""
 
     __slots__ = ('_saved_dim', )
+    record = Record(('self',), {'_saved_dim': Kept('dim')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -8969,6 +9413,7 @@ class SelectBackward0(Node):
     """aten::select.int(Tensor(a) self, int dim, int index) -> Tensor(a)"""
 
     __slots__ = ('_saved_self_shape', '_saved_dim', '_saved_index', )
+    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_saved_dim': Kept('dim'), '_saved_index': Kept('index')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -8984,6 +9429,7 @@ class SelectBackwardBackward0(Node):
     """aten::select_backward(Tensor grad_output, int[] input_sizes, int dim, int index) -> Tensor"""
 
     __slots__ = ('_saved_dim', '_saved_index', )
+    record = Record(('grad_output',), {'_saved_dim': Kept('dim'), '_saved_index': Kept('index')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -8998,6 +9444,7 @@ class SliceBackward0(Node):
     """aten::slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a)"""
 
     __slots__ = ('_saved_self_shape', '_saved_dim', '_saved_start', '_saved_end', '_saved_step', )
+    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_saved_dim': Kept('dim'), '_saved_start': Kept('start'), '_saved_end': Kept('end'), '_saved_step': Kept('step')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -9015,6 +9462,7 @@ class SliceBackwardBackward0(Node):
     """aten::slice_backward(Tensor grad_output, int[] input_sizes, int dim, int start, int end, int step) -> Tensor"""
 
     __slots__ = ('_saved_dim', '_saved_start', '_saved_end', '_saved_step', )
+    record = Record(('grad_output',), {'_saved_dim': Kept('dim'), '_saved_start': Kept('start'), '_saved_end': Kept('end'), '_saved_step': Kept('step')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -9031,6 +9479,7 @@ class DiagonalBackward0(Node):
     """aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)"""
 
     __slots__ = ('_saved_self_shape', '_saved_offset', '_saved_dim1', '_saved_dim2', )
+    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_saved_offset': Kept('offset'), '_saved_dim1': Kept('dim1'), '_saved_dim2': Kept('dim2')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -9047,6 +9496,7 @@ class DiagonalBackwardBackward0(Node):
     """aten::diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2) -> Tensor"""
 
     __slots__ = ('_saved_offset', '_saved_dim1', '_saved_dim2', )
+    record = Record(('grad_output',), {'_saved_offset': Kept('offset'), '_saved_dim1': Kept('dim1'), '_saved_dim2': Kept('dim2')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -9062,6 +9512,7 @@ class UnfoldBackward0(Node):
     """aten::unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)"""
 
     __slots__ = ('_saved_self_shape', '_saved_dimension', '_saved_size', '_saved_step', )
+    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_saved_dimension': Kept('dimension'), '_saved_size': Kept('size'), '_saved_step': Kept('step')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -9078,6 +9529,7 @@ class UnfoldBackwardBackward0(Node):
     """aten::unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step) -> Tensor"""
 
     __slots__ = ('_saved_dim', '_saved_size', '_saved_step', )
+    record = Record(('grad_in',), {'_saved_dim': Kept('dim'), '_saved_size': Kept('size'), '_saved_step': Kept('step')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -9093,6 +9545,7 @@ class SplitBackward0(Node):
     """aten::split.Tensor(Tensor(a) self, int split_size, int dim=0) -> Tensor(a)[]"""
 
     __slots__ = ('_saved_split_size', '_saved_dim', '_saved_self_shape', )
+    record = Record(('self',), {'_saved_split_size': Kept('split_size'), '_saved_dim': Kept('dim'), '_saved_self_shape': Kept('self', 'shape')})
 
     def apply(node, grads):
         if all([g is None for g in grads]):
@@ -9107,6 +9560,7 @@ class SplitWithSizesBackward0(Node):
     """aten::split_with_sizes(Tensor(a) self, int[] split_sizes, int dim=0) -> Tensor(a)[]"""
 
     __slots__ = ('_saved_split_sizes', '_saved_dim', '_saved_self_shape', )
+    record = Record(('self',), {'_saved_split_sizes': Kept('split_sizes'), '_saved_dim': Kept('dim'), '_saved_self_shape': Kept('self', 'shape')})
 
     def apply(node, grads):
         if all([g is None for g in grads]):
@@ -9121,6 +9575,7 @@ class UnbindBackward0(Node):
     """aten::unbind.int(Tensor(a) self, int dim=0) -> Tensor(a)[]"""
 
     __slots__ = ('_saved_dim', )
+    record = Record(('self',), {'_saved_dim': Kept('dim')})
 
     def apply(node, grads):
         if all([g is None for g in grads]):
@@ -9133,6 +9588,7 @@ class FillBackward0(Node):
     """aten::fill.Scalar(Tensor self, Scalar value) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -9145,6 +9601,7 @@ class FillBackward1(Node):
     """aten::fill.Tensor(Tensor self, Tensor value) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('self', 'value'))
 
     def apply(node, grads):
         grad = grads[0]
@@ -9163,6 +9620,7 @@ class FillBackward2(Node):
     """aten::fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -9175,6 +9633,7 @@ class FillBackward3(Node):
     """aten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)"""
 
     __slots__ = ()
+    record = Record(('self', 'value'))
 
     def apply(node, grads):
         grad = grads[0]
@@ -9193,6 +9652,7 @@ class ZeroBackward0(Node):
     """aten::zero_(Tensor(a!) self) -> Tensor(a!)"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -9205,6 +9665,7 @@ class CloneBackward0(Node):
     """aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -9217,6 +9678,7 @@ class ToCopyBackward0(Node):
     """aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor"""
 
     __slots__ = ('_saved_self_device', '_saved_self_dtype', )
+    record = Record(('self',), {'_saved_self_device': Kept('self', 'device'), '_saved_self_dtype': Kept('self', 'dtype')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -9231,6 +9693,7 @@ class PinMemoryBackward0(Node):
     """aten::_pin_memory(Tensor self, Device? device=None) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('self',))
 
     def apply(node, grads):
         grad = grads[0]
@@ -9243,6 +9706,7 @@ class CopyBackward0(Node):
     """aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor"""
 
     __slots__ = ()
+    record = Record(('self', 'src'))
 
     def apply(node, grads):
         grad = grads[0]

@@ -11,6 +11,8 @@ from internals._tensor import Tensor
 
 _Number = _bool | _int | _float | _complex
 
+FUNCTIONS: Any
+
 @overload
 def norm(input: Tensor, ord: _Number | None = ..., dim: Sequence[_int] | _int | None = ..., keepdim: _bool = ..., *, dtype: _dtype | None = ..., out: Any = ...) -> Tensor: ...
 @overload

@@ -12,6 +12,7 @@ from internals._tensor import Tensor
 _Number = _bool | _int | _float | _complex
 
 SHORT_CUTS: tuple[str, ...]
+METHODS: Any
 
 class TensorMethods:
     def _conj(self) -> Tensor: ...

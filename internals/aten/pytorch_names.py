@@ -34,7 +34,7 @@ def is_pytorchs(name: str) -> bool:
 
 def advice(name: str) -> str:
     """What to say of an operator of PyTorch that is not here; "" for a name that PyTorch has no operator of, or that is here."""
-    if not is_pytorchs(name) or any(n.partition(".")[0] == f"aten::{name}" for n in dispatcher.operators):
+    if not is_pytorchs(name) or dispatcher.operators.names(f"aten::{name}"):
         return ""
     return (
         f"PyTorch has an operator {name!r}; here it is not implemented. {PAGE} lists what is; "

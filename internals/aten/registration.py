@@ -1,70 +1,147 @@
-"""How generated code declares its operators, and the key sets it computes (`RegisterDispatchKey.cpp`,
-`DispatchKeyExtractor.h`).
+"""From a line of `_generated/ops.py` to an operator (`RegisterDispatchKey.cpp`), and to the
+function that calls it (`Operators.cpp`).
 
-Kernels are registered by name and imported when first called. An operator whose schema says that it writes to an argument
-or returns a view also gets a kernel for the ADInplaceOrView key; every other op falls through there.
+The line has the schema, and a kernel for each key: `relu(Tensor self) -> Tensor |
+CPU=pointwise.relu`. The operator is made when first asked for, its call function when first
+called, and a kernel's module is imported when that runs. An operator whose schema says that it
+writes to an argument or returns a view also gets a kernel for the ADInplaceOrView key; every other
+op falls through there.
 
-How the real one differs: registration runs in static initialisers when libtorch_cpu is loaded, for all kernels at once.
+How the real one differs: registration runs in static initialisers when libtorch_cpu is loaded, for
+all kernels at once, and the call functions are compiled before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+import linecache
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from internals.core import device as _device
 from internals.core.dispatch_key import DispatchKey, backend_key
-from internals.core.dispatcher import Kernel, KernelFunction, OperatorHandle, dispatcher
+from internals.core.dispatcher import Kernel, KernelFunction, OperatorHandle
+from internals.core.hot import hot
+
+if TYPE_CHECKING:
+    from internals.core.schema import Argument
 
 _INPLACE = KernelFunction("internals.aten.adinplaceorview:inplace", takes_keys=True)
 _VIEW = KernelFunction("internals.aten.adinplaceorview:view", takes_keys=True)
 _DETACHED_VIEW = KernelFunction("internals.aten.adinplaceorview:detached_view", takes_keys=True)
 _DETACH_ = KernelFunction("internals.aten.adinplaceorview:detach_", takes_keys=True)
+FILE = Path(__file__).parent.parent / "_generated" / "ops.py"
 _CPU_FACTORY = 1 << DispatchKey.CPU | 1 << DispatchKey.BackendSelect
 
 
-def define(text: str, **kernels: str) -> OperatorHandle:
-    """Declare an op and its kernels, given as KEY="module.function" under internals.aten.native.
+class DeclaredOperator(OperatorHandle):
+    """An operator of `native_functions`. `call` spells out which arguments have dispatch keys."""
 
-    A module may also lie under _generated or autograd, and one that begins with "cuda." under internals.cuda.native.
-    """
-    op = dispatcher.define(text)
-    for key, target in kernels.items():
-        module, _, function = target.rpartition(".")
-        package = "internals" if module.startswith(("_generated", "autograd")) else "internals.aten.native"
-        if module.startswith("cuda."):
-            package, module = "internals.cuda.native", module.removeprefix("cuda.")
-        full = f"{package}.{module}:{function}"
-        op.kernels[DispatchKey[key]] = (
-            CUDAKernel(full, op) if key == "CUDA" else KernelFunction(full, takes_keys=key == "Autograd")
-        )
-    if "CompositeImplicitAutograd" not in kernels:
-        arguments, _, returns = text.rpartition("->")
-        if op.name == "aten::detach_":
-            op.kernels[DispatchKey.ADInplaceOrView] = _DETACH_
-        elif "!)" in arguments and op.name != "aten::record_stream":  # which writes nothing
-            op.kernels[DispatchKey.ADInplaceOrView] = _INPLACE
+    __slots__ = ("_call",)
+
+    def __init__(self, line: str) -> None:
+        text, *kernels = line.split(" | ")
+        super().__init__(text)
+        self._call: Kernel | None = None
+        for kernel in kernels:
+            key, _, target = kernel.partition("=")
+            self.kernels[DispatchKey[key]] = _kernel(self, key, target)
+        if DispatchKey.CompositeImplicitAutograd not in self.kernels:
+            self._add_inplace_or_view()
+
+    @property
+    def identifier(self) -> str:
+        """What Python calls it: `add_Tensor` for add.Tensor."""
+        return identifier(self.name)
+
+    @property
+    def call(self) -> Kernel:
+        if self._call is None:
+            text, file = call_text(self), f"{FILE}: {self.identifier}"
+            linecache.cache[file] = len(text), None, text.splitlines(True), file  # for tracebacks
+            scope: dict[str, Any] = {f"{self.identifier}_op": self, **TOOLS}
+            exec(compile(text, file, "exec"), scope)
+            self._call = scope[self.identifier]
+        return self._call
+
+    def _add_inplace_or_view(self) -> None:
+        arguments, _, returns = self.text.rpartition("->")
+        kernel = None
+        if self.name == "aten::detach_":
+            kernel = _DETACH_
+        elif "!)" in arguments and self.name != "aten::record_stream":  # which writes nothing
+            kernel = _INPLACE
         elif "(a)" in returns:
-            op.kernels[DispatchKey.ADInplaceOrView] = _DETACHED_VIEW if op.name in ("aten::detach", "aten::view.dtype") else _VIEW
-    return op
+            kernel = _DETACHED_VIEW if self.name in ("aten::detach", "aten::view.dtype") else _VIEW
+        if kernel is not None:
+            self.kernels[DispatchKey.ADInplaceOrView] = kernel
 
 
-class CUDAKernel(KernelFunction):
-    """A kernel of the CUDA key: it is called once all tensors are known to be on one device."""
+def read(table: str) -> dict[str, str]:
+    """The lines of a table of declarations, by the operators' names."""
+    return {f"aten::{line.partition('(')[0]}": line for line in table.split("\n") if line}
 
-    __slots__ = ("op", "checked")
 
-    def __init__(self, target: str, op: OperatorHandle) -> None:
-        super().__init__(target)
-        self.op = op
-        self.checked: Kernel | None = None
+def identifier(name: str) -> str:
+    return name.removeprefix("aten::").replace(".", "_")
+
+
+def _kernel(op: OperatorHandle, key: str, target: str) -> KernelFunction:
+    """`module.function` lies under internals.aten.native, `cuda.module.function` under
+    internals.cuda.native, and what begins with _generated or autograd there."""
+    module, _, function = target.rpartition(".")
+    full = f"internals.aten.native.{module}:{function}"
+    if module.startswith("cuda."):
+        full = f"internals.cuda.native.{module.removeprefix('cuda.')}:{function}"
+    if module.startswith(("_generated", "autograd")):
+        full = f"internals.{module}:{function}"
+    if module == "_generated.autograd_nodes":  # the one kernel for all, for a node of this class
+        return MadeKernel(full, op, "internals.autograd.kernel:recording", takes_keys=True)
+    if key == "CUDA":  # called once all tensors are known to be on one device
+        return MadeKernel(full, op, "internals.cuda.device_check:checked")
+    return KernelFunction(full, takes_keys=key == "Autograd")
+
+
+def call_text(op: DeclaredOperator) -> str:
+    """The function that calls `op`. While somebody watches, it takes the dispatcher's long way."""
+    name, arguments = op.identifier, ", ".join(a.python_name for a in op.schema.arguments)
+    return (
+        f"def {name}({arguments}, _table={name}_op.table):\n"
+        f"    if hot.off:\n        return {name}_op({arguments})\n"
+        f"    return _table[{_keys(op.schema.arguments)}]({arguments})\n"
+    )
+
+
+def _keys(arguments: Sequence[Argument]) -> str:
+    """The expression for the union of the tensors' key sets."""
+    parts = []
+    for a in arguments:
+        if a.type.base != "Tensor":
+            continue
+        if a.type.is_list:
+            parts.append(f"list_keys({a.python_name})")
+        elif a.type.optional:
+            parts.append(f"(0 if {a.python_name} is None else {a.python_name}._geometry.keys)")
+        else:
+            parts.append(f"{a.python_name}._geometry.keys")
+    has_device = any(a.name == "device" for a in arguments)
+    return " | ".join(parts) or f"factory_keys({'device' if has_device else None})"
+
+
+class MadeKernel(KernelFunction):
+    """A kernel that `maker` makes for one operator, of what `target` names, when it is first called."""
+
+    __slots__ = ("op", "maker", "made")
+
+    def __init__(self, target: str, op: OperatorHandle, maker: str, takes_keys: bool = False) -> None:
+        super().__init__(target, takes_keys)
+        self.op, self.maker = op, KernelFunction(maker)
+        self.made: Kernel | None = None
 
     def function(self) -> Kernel:
-        if self.checked is None:
-            from internals.cuda.device_check import checked
-
-            self.checked = checked(self.op, super().function())
-        return self.checked
+        if self.made is None:
+            self.made = self.maker.function()(self.op, super().function())
+        return self.made
 
 
 def list_keys(tensors: Iterable[Any]) -> int:
@@ -81,3 +158,8 @@ def factory_keys(device: Any) -> int:
     if device is None or device is _device.CPU:
         return _CPU_FACTORY
     return 1 << backend_key(_device.resolve(device).type) | 1 << DispatchKey.BackendSelect
+
+
+# The globals of the call functions.
+TOOLS = {"hot": hot, "list_keys": list_keys, "factory_keys": factory_keys}
+TOOLS["__name__"] = "internals._generated.ops"

@@ -22,22 +22,21 @@ How the real one differs: forward-mode differentiation and batched gradients (vm
 
 from __future__ import annotations
 
+import importlib
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from internals.core.grad_mode import is_grad_enabled, is_inference_mode_enabled
 
 from .anomaly import detect_anomaly, set_detect_anomaly
-from .api import backward, grad
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
-from .gradcheck import (
-    GradcheckError,
-    gradcheck,
-    gradgradcheck,
-)  # now: later, the module would hide the function of its name
 
 if TYPE_CHECKING:
     from . import functional, graph, profiler
+    from .api import backward, grad
     from .function import Function
+    from .gradcheck import GradcheckError, gradcheck, gradgradcheck
     from .variable import Variable
 
 __all__ = [
@@ -47,16 +46,30 @@ __all__ = [
 ]  # fmt: skip
 _HOMES = {
     "Function": "function", "Variable": "variable", "functional": "", "graph": "", "function": "", "profiler": "",
+    "backward": "api", "grad": "api", "GradcheckError": "gradcheck", "gradgradcheck": "gradcheck",
 }  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
     """What is not needed for every program is imported when first used."""
-    import importlib
-
     if name not in _HOMES:
         raise AttributeError(f"module 'internals.autograd' has no attribute '{name}'")
     if not _HOMES[name]:
         return importlib.import_module(f"internals.autograd.{name}")
     value = globals()[name] = getattr(importlib.import_module(f"internals.autograd.{_HOMES[name]}"), name)
     return value
+
+
+class _Autograd(ModuleType):
+    """Here `gradcheck` is the function: importing the module of that name does not hide it."""
+
+    @property
+    def gradcheck(self) -> Any:
+        return importlib.import_module("internals.autograd.gradcheck").gradcheck
+
+    @gradcheck.setter
+    def gradcheck(self, module: ModuleType) -> None:
+        pass
+
+
+sys.modules[__name__].__class__ = _Autograd

@@ -10,7 +10,6 @@ How the real one differs: the nodes keep the traceback in C++ metadata; the mode
 
 from __future__ import annotations
 
-import traceback
 import warnings
 from typing import Any
 
@@ -86,6 +85,8 @@ def _switch(enabled: bool, check_nan: bool) -> None:
 
 def remember_traceback(node: Any) -> None:
     """Keep where `node` was made, and during which other node's evaluation."""
+    import traceback
+
     frames = [f for f in traceback.extract_stack() if not _is_ours(f.filename)]
     node.metadata[TRACEBACK] = traceback.format_list(frames)
     if anomaly.running:

@@ -1,6 +1,6 @@
 """Tying tensors to the graph (`torch/csrc/autograd/VariableTypeUtils.h`, `variable.cpp`).
 
-The generated kernels of the Autograd key do the same few things around every operator:
+The kernels of the Autograd key do the same few things around every operator (`kernel.py`):
 
     next_edges = (gradient_edge(self), gradient_edge(other))   where the gradients will have to go
     set_history(result, node)                                  the result came from here

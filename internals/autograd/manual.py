@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from internals.core.dispatcher import OperatorHandle, dispatcher
+from internals.core.dispatcher import OperatorHandle
 from internals.core.dtype import FLOATING
 from internals.core.grad_mode import is_grad_enabled
-from internals.core.hot import hot
 
 from .history import check_inplace, gradient_edge, rebase_history
+from .kernel import run_below
 from .node import NO_EDGE, Node
 
 
@@ -35,19 +35,19 @@ class CopyBackwards(Node):
 
 def copy_(op: OperatorHandle, keys: int, self: Any, src: Any, non_blocking: bool = False) -> Any:
     if not is_grad_enabled() or self._geometry.dtype.category < FLOATING:
-        return _below(op, keys, self, src, non_blocking)
+        return run_below(op, keys, (self, src, non_blocking))
     check_inplace(self)
     node = CopyBackwards()
     node.device = src.device
     node.next_edges = gradient_edge(self), gradient_edge(src) if src._geometry.dtype.category >= FLOATING else NO_EDGE
-    _below(op, keys, self, src, non_blocking)
+    run_below(op, keys, (self, src, non_blocking))
     rebase_history(self, node)
     return self
 
 
 def detach_(op: OperatorHandle, keys: int, self: Any) -> Any:
     """Forget the history, unless the layer below refuses."""
-    _below(op, keys, self)
+    run_below(op, keys, (self,))
     self._geometry = self._geometry.without_grad
     meta = self._autograd_meta
     if meta is not None:
@@ -58,13 +58,13 @@ def detach_(op: OperatorHandle, keys: int, self: Any) -> Any:
 def resize_(op: OperatorHandle, keys: int, self: Any, *args: Any) -> Any:
     if self.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
-    return _below(op, keys, self, *args)
+    return run_below(op, keys, (self, *args))
 
 
 def set_(op: OperatorHandle, keys: int, self: Any, *args: Any) -> Any:
     if is_grad_enabled():
         check_inplace(self)
-    return _below(op, keys, self, *args)
+    return run_below(op, keys, (self, *args))
 
 
 def out_variant(op: OperatorHandle, keys: int, *args: Any) -> Any:
@@ -74,8 +74,4 @@ def out_variant(op: OperatorHandle, keys: int, *args: Any) -> Any:
             f"{op.schema.name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments requires grad."
         )
-    return _below(op, keys, *args)
-
-
-def _below(op: OperatorHandle, keys: int, *args: Any) -> Any:
-    return dispatcher.redispatch(op, keys, *args) if hot.off else op.table[keys](*args)
+    return run_below(op, keys, args)

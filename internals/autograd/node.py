@@ -63,6 +63,7 @@ class Node:
 
     saved_names: ClassVar[tuple[str, ...]] = ()
     saves: ClassVar[bool] = False  # whether there is anything to release
+    record: ClassVar[Any] = None  # of a generated node: see kernel.py
 
     sequence_nr: float
     next_edges: tuple[Edge, ...]

@@ -11,7 +11,7 @@ signatures from the schemas ahead of time; its error lists show C++ spellings of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from .tensor_impl import TensorImpl
@@ -25,10 +25,11 @@ NUMBERS_AS_TENSORS = {"add", "sub", "subtract", "mul", "multiply", "div", "divid
 
 
 class PythonArgParser:
-    """Callable as `parser(args, kwargs)`. `overloads` are tuples (handle, call), followed by those of the `out=` twin if any.
+    """Callable as `parser(args, kwargs)`. `overloads` are tuples: operator, `out=` twin, order.
 
-    `method` says that the first argument is `self`; functions call it `input`. `deprecated` are the same tuples, followed by the
-    order of arguments that Python took once; these are tried when nothing else fits.
+    `method` says that the first argument is `self`; functions call it `input`. `deprecated` are
+    those with an order of arguments that Python took once; they are tried when nothing else fits.
+    Both are read at the first call.
     Raises TypeError, with the accepted signatures, when nothing matches.
     """
 
@@ -37,9 +38,9 @@ class PythonArgParser:
     def __init__(
         self,
         name: str,
-        overloads: Sequence[tuple[Any, ...]],
+        overloads: Iterable[tuple[Any, ...]],
         method: bool = False,
-        deprecated: Sequence[tuple[Any, ...]] = (),
+        deprecated: Iterable[tuple[Any, ...]] = (),
     ) -> None:
         self.name, self.overloads, self.method, self.deprecated = name, overloads, method, deprecated
         self.signatures: list[Signature] | None = None

@@ -25,6 +25,7 @@ from . import dispatch_key as dk
 from .dispatch_key import DispatchKey
 from .grad_mode import is_inference_mode_enabled
 from .hot import hot
+from .operators import Operators
 
 if TYPE_CHECKING:
     from .schema import FunctionSchema
@@ -93,6 +94,11 @@ class OperatorHandle:
     def __call__(self, *args: Any) -> Any:
         return dispatcher.call(self, *args)
 
+    @property
+    def call(self) -> Kernel:
+        """The quickest way to call it."""
+        return self
+
     def __repr__(self) -> str:
         return f"<op {self.name}>"
 
@@ -156,7 +162,7 @@ class Dispatcher:
     """The registry of operators, and the walk."""
 
     def __init__(self) -> None:
-        self.operators: dict[str, OperatorHandle] = {}
+        self.operators = Operators()
         self.fallbacks: dict[DispatchKey, KernelFunction] = {
             key: FALLTHROUGH for key in DispatchKey if DispatchKey.BackendSelect <= key <= DispatchKey.PythonDispatcher
         }
@@ -169,7 +175,7 @@ class Dispatcher:
             raise RuntimeError(
                 f"Tried to register an operator ({text}) with the same name and overload name multiple times."
             )
-        self.operators[op.name] = op
+        self.operators.add(op)
         return op
 
     def find(self, name: str) -> OperatorHandle:

@@ -11,6 +11,7 @@ more types (SymInt, Storage, Dimname, quantizers, function types).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from keyword import iskeyword
 from typing import Any
 
 from .schema_parser import UNKNOWN_TYPE, DefaultKind, SchemaParser
@@ -50,6 +51,10 @@ class Argument:
     @property
     def is_write(self) -> bool:
         return self.alias.endswith("!")
+
+    @property
+    def python_name(self) -> str:
+        return python_name(self.name)
 
     def __str__(self) -> str:
         t = str(self.type)
@@ -121,6 +126,11 @@ class FunctionSchema:
 
     def _returns(self) -> str:
         return str(self.returns[0]) if len(self.returns) == 1 else f"({', '.join(map(str, self.returns))})"
+
+
+def python_name(name: str) -> str:
+    """What Python calls an argument: `from_`, where the schema says `from`."""
+    return f"{name}_" if iskeyword(name) else name
 
 
 def parse_schema(text: str) -> FunctionSchema:

@@ -40,12 +40,10 @@ class Signature:
         name: str,
         method: bool,
         op: OperatorHandle,
-        call: Any,
-        out_op: Any = None,
-        out_call: Any = None,
+        out_op: OperatorHandle | None = None,
         order: str = "",
     ) -> None:
-        self.name, self.method, self.op, self.call, self.out_call, self.order = name, method, op, call, out_call, order
+        self.name, self.method, self.op, self.out_op, self.order = name, method, op, out_op, order
         self.arguments = _ordered(op.schema.arguments, order, method) if order else op.schema.arguments
         self.n_out = 0 if out_op is None else sum(a.is_write for a in out_op.schema.arguments)
         names = [a.name for a in self.arguments]
@@ -111,7 +109,7 @@ class Signature:
                 return candidate
             if candidate == "input" and "self" in names and not self.method:
                 return "self"
-        if keyword == "out" and self.out_call is not None:
+        if keyword == "out" and self.out_op is not None:
             return "out"
         return "requires_grad" if keyword == "requires_grad" and self.is_factory else None
 
@@ -123,7 +121,7 @@ class Signature:
         kwargs: dict[str, Any],
         operands: list[str],
     ) -> Any:
-        scope: dict[str, Any] = {"op": self.call, "out_op": self.out_call}
+        scope: dict[str, Any] = {"op": self.op.call, "out_op": self.out_op and self.out_op.call}
         parts, missing = [], []
         required = {a.name for a in self.arguments if not a.has_default}
         for i, a in enumerate(self.op.schema.arguments):
@@ -174,7 +172,7 @@ class Signature:
         return eval(compile(f"lambda a, k: {code}", f"{__file__}: made from a signature", "eval"), scope)
 
     def _deprecation(self) -> str:
-        today = Signature(self.name, self.method, self.op, self.call, self.op, self.out_call)
+        today = Signature(self.name, self.method, self.op, self.out_op)
         return (
             f"This overload of {self.name} is deprecated:\n\t{self.name}{self}\n"
             f"Consider using one of the following signatures instead:\n\t{self.name}{today}"
@@ -188,7 +186,7 @@ class Signature:
                 starred = True
             name = "input" if a.name == "self" else a.name
             parts.append(f"{python_type(a.type)} {name}" + (f" = {_default_text(a)}" if a.has_default else ""))
-        if self.out_call is not None:
+        if self.out_op is not None:
             parts += [*([] if starred else ["*"]), "Tensor out = None"]
         return f"({', '.join(parts)})"
 

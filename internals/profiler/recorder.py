@@ -184,7 +184,7 @@ def is_leaf(op: OperatorHandle) -> bool:
     if DispatchKey.CPU not in kernels or DispatchKey.CompositeImplicitAutograd in kernels or op.name in _CALL_OPERATORS:
         return False
     autograd = kernels.get(DispatchKey.Autograd)
-    if autograd is not None and _module(autograd) != "internals._generated.autograd_kernels":
+    if autograd is not None and not _module(autograd).startswith("internals._generated.autograd_"):
         return False
     where = _module(kernels[DispatchKey.CPU])
     if where == "internals._generated.variants" and op.schema.is_inplace:

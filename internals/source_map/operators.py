@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from internals.aten.registration import DeclaredOperator
 from internals.core.dispatch_key import DispatchKey
-from internals.core.dispatcher import KernelFunction, OperatorHandle
+from internals.core.dispatcher import KernelFunction, OperatorHandle, dispatcher
 
 from .entries import FOLDER, ROOT
 
@@ -60,18 +61,9 @@ def original_of(name: str) -> str:
 
 def find_operator(name: str) -> OperatorHandle | None:
     """The operator of a name such as "aten::add.Tensor" or "add"; the first overload where none is named."""
-    from internals._generated import ops
-
-    name = name.removeprefix("aten::")
-    for handle in all_operators(ops):
-        if handle.name.removeprefix("aten::") == name:
-            return handle
-    return next((h for h in all_operators(ops) if h.name.removeprefix("aten::").partition(".")[0] == name), None)
-
-
-@cache
-def all_operators(module: object) -> tuple[OperatorHandle, ...]:
-    return tuple(value for value in vars(module).values() if isinstance(value, OperatorHandle))
+    name = f"aten::{name.removeprefix('aten::')}"
+    found = dispatcher.operators.get(name) or next(iter(dispatcher.operators.overloads(name)), None)
+    return found if isinstance(found, DeclaredOperator) else None
 
 
 def declaration_of(name: str) -> Lines | None:

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from internals.utils import dlpack, hooks
-
 if TYPE_CHECKING:
-    from internals.utils import checkpoint, data
+    from internals.utils import checkpoint, data, dlpack, hooks
 
 __all__ = ["checkpoint", "data", "dlpack", "hooks"]
 
 
 def __getattr__(name: str) -> Any:
-    """`checkpoint` and `data` are imported when first used."""
-    if name in ("checkpoint", "data"):
+    """They are imported when first used."""
+    if name in __all__:
         import importlib
 
         return importlib.import_module(f"internals.utils.{name}")

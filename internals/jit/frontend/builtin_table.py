@@ -59,9 +59,8 @@ def _table() -> dict[Any, str]:
     table |= {_single: "aten::_single", _pair: "aten::_pair", _triple: "aten::_triple"}
     table |= {internals.Size: "aten::Size", unwrap_optional: "aten::_unwrap_optional"}
     for module, prefix in MODULES:
-        for name, value in vars(module).items():
-            if callable(value) and not name.startswith("__") and find_operators(f"aten::{prefix}{name}"):
-                table.setdefault(value, f"aten::{prefix}{name}")
+        for name in module.FUNCTIONS.lines:
+            table.setdefault(getattr(module, name), f"aten::{prefix}{name}")
     for name in dir(internals):
         value = getattr(internals, name)
         if name in COMPILED:

@@ -20,10 +20,8 @@ does not use.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any, TypeVar
 
-from internals._generated import ops
 from internals.core.dispatcher import OperatorHandle, dispatcher
 from internals.jit.ir.enums import OBJECTS
 from internals.jit.ir.node import Node
@@ -72,14 +70,15 @@ class Operator:
 
 
 class _Registry:
-    """Operators by symbol. What came from the dispatcher is indexed again after operators were defined or taken away there."""
+    """Operators by symbol; forgotten when operators of the dispatcher are defined or taken away."""
 
     def __init__(self) -> None:
         self.jit_only: dict[str, list[Operator]] = {}
         self.orders = overload_order()
         self.by_symbol: dict[str, list[Operator]] = {}
+        self.known: dict[OperatorHandle, Operator] = {}
         self.matched: dict[tuple[str, tuple[Type, ...]], Operator | None] = {}
-        self.seen: tuple[int, OperatorHandle | None] = (0, None)
+        self.version = 0
 
     def register(self, text: str, fn: Function) -> Operator:
         operator = Operator(text, fn)
@@ -89,30 +88,30 @@ class _Registry:
                 f"Tried to register an operator ({text}) with the same name and overload name multiple times."
             )
         self.jit_only.setdefault(symbol, []).append(operator)
-        self.seen = (0, None)
+        self.forget()
         return operator
 
     def find(self, symbol: str) -> list[Operator]:
-        self.refresh()
-        return self.by_symbol.get(symbol, [])
+        if self.version != dispatcher.operators.version:
+            self.forget()
+        found = self.by_symbol.get(symbol)
+        if found is None:
+            found = [self.taken_over(handle) for handle in dispatcher.operators.overloads(symbol)]
+            found += self.jit_only.get(symbol, [])
+            if symbol in self.orders:
+                _sort(found, self.orders[symbol])
+            self.by_symbol[symbol] = found
+        return found
 
-    def refresh(self) -> None:
-        handles = dispatcher.operators
-        now = len(handles), next(reversed(handles.values()), None)
-        if now[0] == self.seen[0] and now[1] is self.seen[1]:
-            return
-        known = {id(o.handle): o for found in self.by_symbol.values() for o in found if o.handle}
-        self.by_symbol = {}
-        for handle in handles.values():
-            operator = known.get(id(handle)) or Operator(handle.text, handle=handle)
-            self.by_symbol.setdefault(operator.name.partition(".")[0], []).append(operator)
-        for symbol, found in self.jit_only.items():
-            self.by_symbol.setdefault(symbol, []).extend(found)
-        for symbol, order in self.orders.items():
-            if symbol in self.by_symbol:
-                _sort(self.by_symbol[symbol], order)
+    def taken_over(self, handle: OperatorHandle) -> Operator:
+        known = self.known.get(handle)
+        return known or self.known.setdefault(handle, Operator(handle.text, handle=handle))
+
+    def forget(self) -> None:
+        self.known = {o.handle: o for found in self.by_symbol.values() for o in found if o.handle}
+        self.by_symbol.clear()
         self.matched.clear()
-        self.seen = now
+        self.version = dispatcher.operators.version
 
 
 def _sort(operators: list[Operator], order: list[str]) -> None:
@@ -140,8 +139,9 @@ def find_operator(name: str) -> Operator:
 
 def all_operators() -> list[Operator]:
     """Every operator there is."""
-    _registry.refresh()
-    return [o for found in _registry.by_symbol.values() for o in found]
+    symbols = dict.fromkeys(name.partition(".")[0] for name in dispatcher.operators)
+    symbols |= dict.fromkeys(_registry.jit_only)
+    return [o for symbol in symbols for o in _registry.find(symbol)]
 
 
 def operator_for(node: Node) -> Operator | None:
@@ -195,16 +195,9 @@ def op(*schema_texts: str) -> Callable[[F], F]:
 _ANY_TENSOR = TensorType.get()
 
 
-@cache
-def _generated_functions() -> dict[OperatorHandle, Function]:
-    """The call functions of the declared operators: `ops.add_Tensor_op` → `ops.add_Tensor`."""
-    found = vars(ops)
-    return {v: found[name.removesuffix("_op")] for name, v in found.items() if isinstance(v, OperatorHandle)}
-
-
 def _at_the_door(handle: OperatorHandle, schema: FunctionSchema) -> Function:
     """The function that calls a dispatcher's operator with values of the IR."""
-    fn: Function = _generated_functions().get(handle, handle)
+    fn: Function = handle.call
     places = [(i, OBJECTS[a.enum]) for i, a in enumerate(schema.arguments) if a.enum]
     if places:
         fn = _with_objects(fn, places)

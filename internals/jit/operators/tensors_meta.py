@@ -113,11 +113,9 @@ register_operator("aten::_list_to_tensor(int[] self) -> Tensor", lambda self: co
 register_operator("aten::_tensor_to_list(Tensor self) -> int[]", lambda self: self.tolist())
 register_operator("aten::device(str a) -> Device", device)
 register_operator("aten::device.with_index(str type, int index) -> Device", device)
-if "aten::_shape_as_tensor" not in ops.__dict__:
-    register_operator(
-        "aten::_shape_as_tensor(Tensor self) -> Tensor",
-        lambda self: construction.tensor(list(self.shape), dtype=DTYPE[4]),
-    )
+register_operator(
+    "aten::_shape_as_tensor(Tensor self) -> Tensor", lambda self: construction.tensor(list(self.shape), dtype=DTYPE[4])
+)
 
 # Moving, and calls whose arguments the dispatcher's own overloads don't take
 

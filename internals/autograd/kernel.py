@@ -1,0 +1,195 @@
+"""The kernel of the Autograd key: run the operator, and record how to come back
+(`VariableType.cpp`).
+
+One kernel serves every operator with a derivative; what differs is the `Record` that codegen makes
+of the entry in `derivatives/` and leaves with the node's class. Around the operator it does four
+things:
+
+    collect where the gradients of the arguments go      gradient_edge
+    make the node, and save what the formulas mention    save, save_output
+    run the operator in the layers below
+    tie the result to the node                           set_history, rebase_history
+
+For operators that training calls in every step (`codegen/hot.py`) codegen writes the same out, in
+`_generated/autograd_kernels.py`; tests/test_autograd_kernel.py compares the two.
+
+How the real one differs: every operator's kernel is generated, with checks for debug builds, and
+another one for ADInplaceOrView.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import attrgetter, methodcaller
+from typing import Any, NamedTuple
+
+from internals.core.dispatch_key import AUTOGRAD_MASK
+from internals.core.dispatcher import Kernel, OperatorHandle, dispatcher
+from internals.core.grad_mode import grad_mode, is_grad_enabled
+from internals.core.hot import hot
+from internals.core.schema import Argument
+
+from .history import (
+    check_inplace,
+    forget_history,
+    gradient_edges,
+    not_differentiable,
+    rebase_history,
+    set_history,
+    set_history_of_inplace_view,
+)
+from .node import NO_EDGE, Edge, Node
+from .saved_variable import save, save_list, save_output
+
+INTEGERS = ("index", "indices", "mask", "condition")  # arguments that are never floating point
+METHODS = ("dim", "numel", "stride", "storage_offset")
+
+
+class Kept(NamedTuple):
+    """What a node keeps: an argument, by its name, an output, by its number, or a `detail` of it.
+
+    `users` are the arguments whose gradients need it; () for all of them.
+    """
+
+    of: str | int
+    detail: str = ""
+    users: tuple[str, ...] = ()
+
+
+class Record(NamedTuple):
+    """An entry of `derivatives/`: the arguments that have gradients, what is kept in which slots,
+    and which outputs gradients come from, () for all. With `number` there is one more edge, to
+    nowhere: that of a number which PyTorch's schema takes as a tensor."""
+
+    names: tuple[str, ...]
+    kept: dict[str, Kept] = {}
+    outputs: tuple[int, ...] = ()
+    number: bool = False
+
+
+def recording(op: OperatorHandle, node_class: type[Node]) -> Kernel:
+    """The kernel that records `op` as a node of this class."""
+    record, schema = node_class.record, op.schema
+    place = {a.name: i for i, a in enumerate(schema.arguments)}
+    sources = [place[name] for name in record.names]
+    of_list = schema.arguments[sources[0]].type.is_list
+    inplace, becomes_view = schema.is_inplace, _becomes_view(op)
+    gives_list = len(schema.returns) == 1 and schema.returns[0].type.is_list
+    without = [a.name for a in schema.arguments if not inplace and _has_no_formula(a, record)]
+    before, filled, after = _savers(op, record, place)
+
+    def kernel(op: OperatorHandle, keys: int, *args: Any) -> Any:
+        if grad_mode.off and not is_grad_enabled():
+            return run_below(op, keys, args)
+        for name in without:
+            given = args[place[name]]
+            if given is not None and given._geometry.keys & AUTOGRAD_MASK:
+                raise not_differentiable(schema.name, name)
+        edges = gradient_edges(args[sources[0]] if of_list else [args[i] for i in sources])
+        if not [to for to, _ in edges if to is not None]:
+            return run_below(op, keys, args)
+        if inplace:
+            check_inplace(args[0])
+        node = node_class()
+        node.next_edges = (*edges, NO_EDGE) if record.number else edges
+        for slot, i, users, keep in before:
+            setattr(node, slot, keep(args[i]) if users is None or _wanted(edges, users) else None)
+        result = run_below(op, keys, args)
+        for slot, i, users, keep in filled:
+            setattr(node, slot, keep(args[i]) if users is None or _wanted(edges, users) else None)
+        if inplace:
+            result = args[0]
+            (set_history_of_inplace_view if becomes_view else rebase_history)(result, node)
+        results = result if gives_list or len(schema.returns) > 1 else (result,)
+        if not inplace:
+            for nr, i in enumerate(record.outputs or range(len(results))):
+                set_history(results[i], node, nr)
+        for slot, i, keep in after:
+            setattr(node, slot, keep(result if gives_list else results[i]))
+        return result
+
+    return kernel
+
+
+def _wanted(edges: Sequence[Edge], users: list[int]) -> bool:
+    """Whether one of the gradients for which something is kept has anywhere to go."""
+    return any(edges[i][0] is not None for i in users)
+
+
+def overwriting(op: OperatorHandle, keys: int, *args: Any) -> Any:
+    """The kernel of what no gradient passes, `eq_` say: what was there before no longer counts."""
+    if grad_mode.off and not is_grad_enabled():
+        return run_below(op, keys, args)
+    check_inplace(args[0])
+    run_below(op, keys, args)
+    forget_history(args[0])
+    return args[0]
+
+
+def run_below(op: OperatorHandle, keys: int, args: tuple[Any, ...]) -> Any:
+    """`op` in the layers under autograd."""
+    return dispatcher.redispatch(op, keys, *args) if hot.off else op.table[keys](*args)
+
+
+Savers = list[tuple[Any, ...]]
+
+
+def _savers(
+    op: OperatorHandle, record: Record, place: dict[str, int]
+) -> tuple[Savers, Savers, Savers]:
+    """How slots are filled: before the call, with what it has filled in, with its outputs."""
+    before: Savers = []
+    filled: Savers = []
+    after: Savers = []
+    for slot, kept in record.kept.items():
+        if isinstance(kept.of, int):
+            after.append((slot, kept.of, _keep_output(kept.of, kept.detail, record)))
+            continue
+        i = place[kept.of]
+        argument = op.schema.arguments[i]
+        users = [record.names.index(name) for name in kept.users] or None
+        saver = slot, i, users, _keep_argument(argument, kept, copy=op.schema.is_inplace and i == 0)
+        (filled if argument.is_write and i > 0 else before).append(saver)
+    return before, filled, after
+
+
+def _has_no_formula(a: Argument, record: Record) -> bool:
+    """Such a tensor must not ask for a gradient: it would be missing, and nobody would notice."""
+    known = a.name in record.names or a.name in INTEGERS
+    return a.type.base == "Tensor" and not a.type.is_list and not known
+
+
+def _becomes_view(op: OperatorHandle) -> bool:
+    """Whether this is `transpose_` or its kind: nothing is written, the tensor becomes a view."""
+    name, dot, overload = op.name.partition(".")
+    original = dispatcher.operators.get(f"{name.removesuffix('_')}{dot}{overload}")
+    return op.schema.is_inplace and original is not None and original.schema.is_view
+
+
+def _keep_argument(argument: Argument, kept: Kept, copy: bool) -> Callable[[Any], Any]:
+    """What is kept of an argument's value. What is about to be written to is copied first."""
+    type = argument.type
+    if kept.detail:
+        look = _detail(kept.detail)
+        if type.is_list:
+            return lambda tensors: [look(t) for t in tensors]
+        return lambda t: None if t is None else look(t)
+    if type.base != "Tensor":
+        return tuple if type.is_list and not type.optional else lambda value: value
+    if type.is_list:
+        return save_list
+    return (lambda t: save(t.clone())) if copy else save
+
+
+def _keep_output(number: int, detail: str, record: Record) -> Callable[[Any], Any]:
+    """What is kept of an output: one that gradients come from must not hold its own node."""
+    if detail:
+        return _detail(detail)
+    if record.outputs and number not in record.outputs:
+        return save
+    nr = record.outputs.index(number) if record.outputs else number
+    return lambda t: save_output(t, nr)
+
+
+def _detail(name: str) -> Callable[[Any], Any]:
+    return methodcaller(name) if name in METHODS else attrgetter(name)
