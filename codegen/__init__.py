@@ -9,6 +9,7 @@
 - `functions.py`  a line per function: the overloads that `internals.add(...)` stands for; `nn_functions.py` the same for nn,
                   `linalg_functions.py`, `fft_functions.py` and `special_functions.py` for those
 - `second_names.py`   which operators are others by a second name, as `arccos` is `acos`
+- `op_facts.py`   what else is true of operators: their tags, second names, derivatives as text
 - `methods.py`    the same for `tensor.add(...)`; and what `tensor + tensor` is
 - `*.pyi`         the type stubs of these
 - `autograd_nodes.py`    each derivative as a node of the graph, with the record that `internals/autograd/kernel.py` reads

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from codegen.derivatives import load as load_derivatives
+from codegen.gen_facts import write_facts
 from codegen.gen_fast_lane import write_fast_lane, write_recorded
 from codegen.gen_kernels import write_kernels
 from codegen.gen_nodes import write_nodes
@@ -38,6 +39,7 @@ def generate() -> dict[str, str]:
         "autograd_kernels.py": write_kernels(functions, derivatives),
         "fast_lane.py": write_fast_lane(),
         "fast_lane_recorded.py": write_recorded(),
+        "op_facts.py": write_facts(functions, derivatives),
         "variants.py": write_variants(functions),
         "second_names.py": write_second_names(functions),
         "cuda_variants.py": write_cuda_variants(functions),

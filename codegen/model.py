@@ -9,6 +9,11 @@
                 elements. Kernels that give TensorIterator a loop need neither: it asks for all operands.
     exact_out   the out= twin refuses a tensor of another dtype, even of a wider one.
     deprecated  orders in which Python once took the arguments, by name, and still takes them, with a warning.
+    tags        what else is true of it, in PyTorch's words (`TAGS`). An alias has those of its
+                operator. `- default: {tags: pointwise}` is for all entries of a file that follow
+                and do not say it themselves.
+    device_check    NoCheck: the kernel finds out itself whether its tensors are on one device.
+                Of pointwise operators and of reductions that is taken for granted.
     same_as     another operator's name, instead of a kernel: `arccos` is `acos`, and its twins are the twins of that.
     python_module   where Python finds the function instead: nn, linalg, fft, special.
     dispatch    key: module.function under internals/aten/native; "cuda.module.function" lies under internals/cuda/native. Several
@@ -39,7 +44,12 @@ FOLDER = Path(__file__).parent.parent / "internals" / "aten" / "native_functions
 CHECKS = ("no_overlap", "no_partial_overlap")
 KNOWN = {
     "func", "variants", "structured", *CHECKS, "exact_out", "autogen", "deprecated", "dispatch", "python_module", "same_as",
+    "tags", "device_check",
 }  # fmt: skip
+TAGS = (
+    "pointwise", "reduction", "nondeterministic_seeded", "data_dependent_output",
+    "dynamic_output_shape", "inplace_view", "view_copy",
+)  # fmt: skip
 NAMESPACES = ("linalg", "fft", "special")  # modules of functions whose names begin with the module's
 
 
@@ -58,6 +68,8 @@ class NativeFunction:
     same_as: str = ""
     checks: dict[str, tuple[str, ...]] = field(default_factory=dict)
     deprecated: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    device_check: str = ""
 
     @property
     def identifier(self) -> str:
@@ -110,6 +122,8 @@ def load(path: Path = FOLDER) -> list[NativeFunction]:
             same_as=entry.get("same_as", ""),
             checks={key: tuple(a.strip() for a in entry[key].split(",")) for key in CHECKS if key in entry},
             deprecated=tuple(entry.get("deprecated", ())),
+            tags=_words(entry.get("tags", "")),
+            device_check=entry.get("device_check", ""),
         )
         functions.append(function)
         copies: dict[str, NativeFunction] = {}
@@ -140,11 +154,15 @@ def _check_words(entry: dict[str, Any]) -> None:
         "dispatch": [k for keys in entry.get("dispatch", {}) for k in keys.split(", ")],
         "variants": [v.strip() for v in entry.get("variants", "function").split(",")],
         "python_module": [entry.get("python_module", "")],
+        "tags": _words(entry.get("tags", "")),
+        "device_check": [entry.get("device_check", "")],
     }
     known = {
         "dispatch": [k.name for k in DispatchKey],
         "variants": ["function", "method", "none"],
         "python_module": ["", "nn", *NAMESPACES],
+        "tags": list(TAGS),
+        "device_check": ["", "NoCheck"],
     }
     for key, words in given.items():
         for word in words:
@@ -174,11 +192,21 @@ def read_entries(path: Path) -> list[dict[str, Any]]:
     files = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
     entries: list[dict[str, Any]] = []
     for file in files:
+        default: dict[str, Any] = {}
         try:
-            entries += parse_yaml(file.read_text(encoding="utf-8")) or []
+            for entry in parse_yaml(file.read_text(encoding="utf-8")) or []:
+                if "default" in entry:
+                    default = entry["default"]
+                else:
+                    entries.append(default | entry)
         except yaml.YAMLError as error:
             raise ValueError(f"{file.name} is no YAML: {error}") from None
     return entries
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """The words of a list with commas."""
+    return tuple(filter(None, (word.strip() for word in text.split(","))))
 
 
 def parse_yaml(text: str) -> Any:
@@ -210,7 +238,7 @@ def resolve_alias(f: NativeFunction, functions: list[NativeFunction]) -> NativeF
         twin = " with this twin" if f.base is not None else ""
         raise ValueError(f"{f.schema.full_name}: same_as: {name}: there is no such operator{twin}")
     kernels = {"CompositeImplicitAutograd": f"_generated.ops.{target.identifier}"}
-    return replace(f, kernels=kernels, same_as=target.schema.name)
+    return replace(f, kernels=kernels, same_as=target.schema.name, tags=target.tags)
 
 
 def derive(function: NativeFunction, twin: str) -> NativeFunction:
@@ -247,9 +275,14 @@ def derive(function: NativeFunction, twin: str) -> NativeFunction:
         explicit.get(key, key): f"_generated.{_variants_module(function, key)}.{_identifier(schema)}"
         for key in function.kernels
     }
+    tags = dict.fromkeys(function.tags)
+    if schema.is_inplace and s.is_view:
+        tags["inplace_view"] = None
+    if s.is_view and not schema.is_inplace:
+        tags["view_copy"] = None
     return NativeFunction(
         schema, variants, kernels, function.structured, function.exact_out, function.python_module, function,
-        deprecated=function.deprecated,
+        deprecated=function.deprecated, tags=tuple(tags), device_check=function.device_check,
     )  # fmt: skip
 
 

@@ -61,6 +61,8 @@ def test_every_variant_is_reachable_from_python() -> None:
         ("- {func: 'f(Tensor x) -> Tensor', dispatch: {CPU: b}}", "'b' names no kernel; write module.function"),
         ("- {func: 'f(Tensor x) -> Tensor', variants: methods, dispatch: {CPU: a.b}}", "variants: there is no 'methods'"),
         ("- {func: 'f(Tensor x) -> Tensor', python_module: la, dispatch: {CPU: a.b}}", "python_module: there is no 'la'"),
+        ("- {func: 'f(Tensor x) -> Tensor', tags: elementwise, dispatch: {CPU: a.b}}", "tags: there is no 'elementwise'"),
+        ("- {func: 'f(Tensor x) -> Tensor', device_check: No, dispatch: {CPU: a.b}}", "device_check: there is no "),
         ("- {func: 'f(Tensor x) -> Tensor', autogen: f_ f.out, dispatch: {CPU: a.b}}", "'f_ f.out' is no twin; write f_, f.out"),
         ("- {func: 'f(Tensor x) -> Tensor', no_overlap: y, dispatch: {CPU: a.b}}", "no_overlap: there is no tensor 'y'"),
         ("- {func: 'f(Tensor x) -> Tensor', autogen: 'g.out', dispatch: {CPU: a.b}}", "'g.out' is no twin"),
@@ -133,7 +135,8 @@ def test_the_table_of_contents_names_every_file() -> None:
         assert not elsewhere, f"{file.name}: declared elsewhere"
 
 
-def test_the_example_of_an_entry_is_one() -> None:
+def test_the_example_of_an_entry_is_one(tmp_path: Path) -> None:
     shown = re.findall(r"```yaml\n(.*?)```", (model.FOLDER / "README.md").read_text(encoding="utf-8"), re.DOTALL)
-    examples = [entry for text in shown for entry in model.parse_yaml(text)]
+    (tmp_path / "shown.yaml").write_text("".join(shown))
+    examples = model.read_entries(tmp_path / "shown.yaml")
     assert examples and all(entry in model.read_entries(model.FOLDER) for entry in examples)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import internals as torch
-from internals.jit.passes.graph_fuser import SIMPLE_MAPS
 from tests.fuser_support import assert_same, both
 
 # Operators of one tensor: constants that follow it, and units in the last place between the fused and the eager result.
@@ -168,9 +167,3 @@ def test_integers_and_bools(name: str, dtype: str) -> None:
     x = torch.arange(40).sub(20).to(getattr(torch, dtype))
     (fused,), (unfused,), _ = both(text, x, x.flip(0))
     assert_same(fused, unfused)
-
-
-def test_every_operator_that_the_pass_gathers_exists() -> None:
-    from internals.jit.operators import find_operator
-
-    assert all(find_operator(name) is not None for name in SIMPLE_MAPS)

@@ -9,14 +9,21 @@ import pytest
 import internals
 import internals as torch
 from internals import jit
+from internals._generated.op_facts import DERIVATIVES, POINTWISE
 from internals.autograd.gradcheck import gradcheck, gradgradcheck
 from internals.jit.ir import Graph, TensorType
 from internals.jit.ir.parser import parse_ir
+from internals.jit.operators.registry import find_operator
 from internals.jit.passes import run_pass
 from internals.jit.passes.autodiff_subgraphs import GROUP, pack_gradient
 from internals.jit.passes.differentiate import differentiate
 from internals.jit.passes.subgraph_utils import create_singleton, merge_into, subgraph_of
-from internals.jit.passes.symbolic_gradients import CONDITIONS, FORMULAS, is_differentiable
+from internals.jit.passes.symbolic_gradients import (
+    CONDITIONS,
+    EXCEPTIONS,
+    is_differentiable,
+    lines_of,
+)
 from internals.jit.runtime.graph_executor import ExecutionPlan
 
 # What follows the operator's tensors: the constants of a call, by overload. The tensors' sizes and range come first.
@@ -25,6 +32,9 @@ ONE: Any = ((3, 4),)
 TWO: Any = ((3, 4), (3, 4))
 BROADCAST: Any = ((3, 4), (4,))
 CASES: dict[str, tuple[Any, tuple[float, float], tuple[Any, ...]]] = {
+    "aten::acosh": (ONE, (1.5, 3.0), ()),
+    "aten::special_ndtri": (ONE, (0.3, 0.7), ()),
+    "aten::clamp.Tensor": (((3, 4), (3, 4), (3, 4)), PLAIN, ()),
     "aten::add.Tensor": (BROADCAST, PLAIN, (2,)),
     "aten::add.Scalar": (ONE, PLAIN, (1.5, 1)),
     "aten::sub.Tensor": (((4,), (3, 4)), PLAIN, (3,)),
@@ -69,13 +79,27 @@ CASES: dict[str, tuple[Any, tuple[float, float], tuple[Any, ...]]] = {
     "aten::threshold": (ONE, BETWEEN_STEPS, (0.5, 3.0)),
     "aten::avg_pool2d": (((1, 2, 4, 4),), PLAIN, ([2, 2], [2, 2], [0, 0], False, True, None)),
 }
-POSITIVE_ONLY = {f"aten::{n}" for n in ("log", "log1p", "log2", "rsqrt", "sqrt", "reciprocal")}
-INSIDE_ONLY = {"aten::asin", "aten::acos", "aten::tan"}
-STEPS = {f"aten::{n}" for n in ("frac", "ceil", "floor", "round", "trunc")}
-TESTED_ELSEWHERE = {
-    "aten::where.self", "aten::where.ScalarSelf", "aten::where.ScalarOther", "aten::masked_fill.Scalar", "prim::SumToSize",
-    "prim::ConstantChunk", "aten::max_pool2d_with_indices",
-}  # fmt: skip
+POSITIVE_ONLY = {
+    f"aten::{name}"
+    for name in "log log1p log2 log10 rsqrt sqrt reciprocal digamma lgamma special_entr".split()
+}
+INSIDE_ONLY = {"aten::asin", "aten::acos", "aten::tan", "aten::atanh", "aten::erfinv"}
+STEPS = {f"aten::{n}" for n in ("frac", "ceil", "floor", "round", "trunc", "sign")}
+
+
+def takes_one(key: str) -> bool:
+    """Whether a call of it needs but one tensor, and there is a gradient."""
+    if not lines_of(key) or key.partition(".")[0].endswith("_"):
+        return False
+    needed = [a for a in find_operator(f"aten::{key}").schema.arguments if not a.has_default]
+    return len(needed) == 1 and isinstance(needed[0].type, TensorType) and key not in WITHOUT_LINES
+
+
+# Their lines look at tensors, or give one of several results.
+WITHOUT_LINES = set(
+    "mish sgn angle logit frexp.Tensor log_sigmoid_forward special_i1 special_i1e".split()
+)
+OF_ONE = {f"aten::{key}" for key in (*DERIVATIVES, *EXCEPTIONS) if key in POINTWISE and takes_one(key)}
 COMPARISONS = {f"aten::{n}.{o}" for n in ("lt", "le", "gt", "ge", "eq", "ne") for o in ("Tensor", "Scalar")}
 
 
@@ -85,7 +109,8 @@ def case(key: str) -> tuple[Any, tuple[float, float], tuple[Any, ...]]:
     chosen = (
         POSITIVE if key in POSITIVE_ONLY else INSIDE if key in INSIDE_ONLY else BETWEEN_STEPS if key in STEPS else PLAIN
     )
-    return ONE, chosen, ()
+    schema = find_operator(key).schema
+    return ONE, chosen, tuple(a.default_value for a in schema.arguments[1:])
 
 
 def make(sizes: Any, low: float, high: float, dtype: Any = internals.float64) -> Any:
@@ -120,7 +145,7 @@ def differentiated(graph: Graph) -> Any:
 
 
 @pytest.mark.sampled(1 / 3)
-@pytest.mark.parametrize("key", sorted(set(FORMULAS) - COMPARISONS - TESTED_ELSEWHERE))
+@pytest.mark.parametrize("key", sorted(OF_ONE | set(CASES)))
 def test_formula(key: str) -> None:
     internals.manual_seed(0)
     sizes, (low, high), constants = case(key)
@@ -223,7 +248,7 @@ def test_clamp_at_its_bounds(low: Any, high: Any) -> None:
 
 
 def test_conditions_hold_a_formula_back() -> None:
-    assert set(CONDITIONS) <= set(FORMULAS)
+    assert all(lines_of(key) for key in CONDITIONS)
     graph = parse_ir("graph(%x : Tensor, %s : int[]):\n  %y : Tensor = aten::view(%x, %s)\n  return (%y)")
     assert not is_differentiable(next(graph.nodes()))
     node = next(graph.nodes())

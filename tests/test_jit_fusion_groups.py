@@ -9,9 +9,7 @@ import pytest
 import internals as torch
 from internals.jit.ir import Graph
 from internals.jit.ir.parser import parse_ir
-from internals.jit.operators import find_operator
 from internals.jit.passes import run_pass
-from internals.jit.passes.graph_fuser import SIMPLE_MAPS
 from tests.jit_graph_programs import assert_same_observation, interpret, observe, program
 from tests.jit_pass_support import after, canonical, parsed, seeds
 
@@ -226,9 +224,26 @@ def test_a_group_with_pieces_that_do_not_come_out_even() -> None:
         interpret(graph, [torch.arange(2)])
 
 
-def test_the_table_has_real_operators() -> None:
-    for name in SIMPLE_MAPS:
-        assert find_operator(name).schema.returns[0].type.str() == "Tensor"
+@pytest.mark.parametrize(
+    "call, fuses",
+    [
+        ("aten::hypot(%x, %y)", False),  # pointwise, but its loop is not in the table
+        ("aten::rad2deg(%x)", True),
+        ("aten::sgn(%x)", True),
+        ("aten::clamp_min(%x, %half)", True),
+        ("aten::cumsum(%x, %zero, %none)", False),
+    ],
+)
+def test_a_group_takes_pointwise_operators_whose_loop_is_known(call: str, fuses: bool) -> None:
+    graph = fused(f"""graph(%x : {MATRIX}, %y : {MATRIX}):
+  %half : float = prim::Constant[value=0.5]()
+  %zero : int = prim::Constant[value=0]()
+  %none : NoneType = prim::Constant()
+  %a : Tensor = {call}
+  %b : Tensor = aten::neg(%a)
+  return (%b)
+""")
+    assert (inside(graph) != []) == fuses
 
 
 @pytest.mark.parametrize("seed", seeds(15))

@@ -356,6 +356,26 @@ def test_a_write_to_a_tensor_of_ones_own_becomes_a_new_tensor() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "call, new",
+    [
+        ("hardswish_(%y)", "hardswish(%y)"),  # no pass has it in a list
+        ("eq_(%y, %two)", ""),  # keeps the dtype, without `_` it is bool
+        ("logical_not_(%y)", ""),
+        ("polygamma_(%y, %two)", ""),  # takes its arguments in another order without `_`
+        ("float_power_(%y, %two)", ""),
+    ],
+)
+def test_what_can_be_done_out_of_place_follows_from_the_operator(call: str, new: str) -> None:
+    text = f"""graph(%x : Float(2, device=cpu)):
+  %two : int = prim::Constant[value=2]()
+  %y : Float(2, device=cpu) = aten::neg(%x)
+  %w : Float(2, device=cpu) = aten::{call}
+  return (%w)
+"""
+    check("remove_inplace", text, text.replace(call, new) if new else text)
+
+
 @pytest.mark.parametrize("dtype, number, new", [("Long", "int", True), ("Long", "float", False), ("Float", "float", True)])
 def test_a_number_of_a_higher_kind_stays_a_write(dtype: str, number: str, new: bool) -> None:
     """Out of place the result would have the number's kind."""

@@ -13,18 +13,12 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from internals._generated.op_facts import NO_DEVICE_CHECK, POINTWISE, REDUCTION
 from internals.aten.decisions import common_device
 from internals.core.device import CPU
 from internals.core.dispatcher import OperatorHandle
 from internals.core.tensor_impl import TensorImpl
 
-ITERATED = frozenset(
-    "abs acos add addcdiv addcmul all any asin atan atan2 binary_cross_entropy bitwise_and bitwise_not bitwise_or "
-    "bitwise_xor ceil clamp clamp_max clamp_min cos cosh cumprod cumsum div elu eq erf exp expm1 floor floor_divide fmod frac ge "
-    "gelu gt hardshrink hardsigmoid hardswish hardtanh le leaky_relu lerp log log1p log2 logical_and logical_not logical_or "
-    "logical_xor lt max maximum mean min minimum mse_loss mul ne neg norm pow prod reciprocal remainder round rsqrt rsub sigmoid "
-    "sign sin sinh smooth_l1_loss softplus softshrink sqrt std sub sum tan tanh threshold trunc var where".split()
-)
 THEMSELVES = frozenset("copy fill set equal to type_as resize_as".split())
 
 # Kernels that are no structured ones: the wrapper's name has the overload's in it.
@@ -43,9 +37,9 @@ KNOWN_AS = {"embedding": ("wrapper_CUDA__index_select", {"weight": "self", "indi
 def checked(op: OperatorHandle, kernel: Callable[..., Any]) -> Callable[..., Any]:
     """`kernel` behind the check. The kernel itself where there is nothing to compare."""
     name = base_name(op)
-    if name in ITERATED or name in THEMSELVES or not takes_several(op):
-        return kernel
     special = SPECIAL.get(name)
+    if special is None and (is_iterated(op) or name in THEMSELVES or not takes_several(op)):
+        return kernel
 
     def wrapper(*args: Any) -> Any:
         if special is None:
@@ -60,12 +54,19 @@ def checked(op: OperatorHandle, kernel: Callable[..., Any]) -> Callable[..., Any
 def check_before_fallback(op: OperatorHandle, args: tuple[Any, ...]) -> None:
     """The check that `op`'s own kernel would make, were there one. Raises RuntimeError."""
     name = base_name(op)
-    if name in ITERATED:
-        common_device(tensors_of(args), None)
-    elif name in SPECIAL:
+    if name in SPECIAL:
         SPECIAL[name](*args)
+    elif is_iterated(op):
+        common_device(tensors_of(args), None)
     elif name not in THEMSELVES and takes_several(op):
         check(op, args)
+
+
+def is_iterated(op: OperatorHandle) -> bool:
+    """Whether a `TensorIterator` asks by itself."""
+    name = op.schema.full_name.removeprefix("aten::")
+    is_loop = name in POINTWISE or name in REDUCTION
+    return name in NO_DEVICE_CHECK or (is_loop and not name.endswith("_backward"))
 
 
 def check(op: OperatorHandle, args: tuple[Any, ...]) -> None:

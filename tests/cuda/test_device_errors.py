@@ -10,7 +10,7 @@ import pytest
 import internals as torch
 from internals import nn
 from internals.core.dispatcher import dispatcher
-from internals.cuda.device_check import ITERATED, SPECIAL, THEMSELVES, UNSTRUCTURED, base_name, method_name
+from internals.cuda.device_check import SPECIAL, THEMSELVES, UNSTRUCTURED, base_name, method_name
 
 F = nn.functional
 AT_LEAST_TWO = "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!"
@@ -187,7 +187,7 @@ def test_copies_and_what_takes_only_the_shape_may_differ() -> None:
 
 def test_names_of_the_check_are_operators() -> None:
     names = {base_name(op) for op in dispatcher.operators.values()}
-    for listed in (ITERATED, UNSTRUCTURED, THEMSELVES, set(SPECIAL)):
+    for listed in (UNSTRUCTURED, THEMSELVES, set(SPECIAL)):
         assert listed <= names, sorted(listed - names)
 
 

@@ -6,6 +6,7 @@ its arguments to machine code:
     observe        the operators run on tensors without memory, and say which loops they would run: the `steps`
     row_steps      what softmax, layer norm, sums, means and variances are for a row
     expressions    what each loop is for one element, as text: the formulas of `aten/scalar_functions`
+    loops          which operators can be part of a group: those whose loop is one of these
     walk           how many dimensions the loop over memory needs, and each operand's strides
     kernel_source  the text of the kernel; `row_source` for rows, `gpu_kernel` for a GPU
     machine_kernel the text compiled (`internals/machine_code`), once; in the background (`background`) unless it is on disk

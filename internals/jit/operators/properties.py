@@ -3,13 +3,15 @@
 A node with a side effect stays although nobody uses what it gives. Two calls of a nondeterministic operator are not the same
 expression. A node that writes to one of its inputs is tied to everybody who reads that memory: whom, tells `alias_analysis.py`.
 
-How the real one differs: PyTorch finds randomness by a tag of the operator in native_functions.yaml; and operators registered by
-users say themselves how much the compiler may assume of them. In 1.0.1 both questions were lists of kinds, as here.
+How the real one differs: operators registered by users say themselves how much the compiler may assume of them. In 1.0.1 both
+questions were lists of kinds.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+from internals._generated.op_facts import NONDETERMINISTIC_SEEDED
 
 if TYPE_CHECKING:
     from internals.jit.ir.graph import Graph
@@ -26,17 +28,8 @@ SIDE_EFFECTS = frozenset({
     "aten::is_autocast_enabled", "aten::is_autocast_cpu_enabled",
 })  # fmt: skip
 
-# They take numbers from a generator: PyTorch's tag `nondeterministic_seeded`. The same names, followed by `_`, write.
-NONDETERMINISTIC = frozenset({
-    "aten::dropout", "aten::dropout_", "aten::native_dropout", "aten::feature_dropout", "aten::feature_dropout_",
-    "aten::alpha_dropout", "aten::alpha_dropout_", "aten::feature_alpha_dropout", "aten::feature_alpha_dropout_",
-    "aten::bernoulli", "aten::bernoulli_", "aten::multinomial", "aten::poisson", "aten::binomial",
-    "aten::normal", "aten::normal_", "aten::normal_functional", "aten::uniform_", "aten::random_", "aten::exponential_",
-    "aten::cauchy_", "aten::log_normal_", "aten::geometric_",
-    "aten::rand", "aten::rand_like", "aten::randint", "aten::randint_like", "aten::randn", "aten::randn_like", "aten::randperm",
-    "aten::rrelu", "aten::rrelu_", "aten::rrelu_with_noise", "aten::rrelu_with_noise_", "aten::scaled_dot_product_attention",
-    "aten::lstm", "aten::gru", "aten::rnn_tanh", "aten::rnn_relu",
-})  # fmt: skip
+# They take numbers from a generator.
+NONDETERMINISTIC = frozenset(f"aten::{name.partition('.')[0]}" for name in NONDETERMINISTIC_SEEDED)
 
 
 def has_side_effects(node: Node) -> bool:

@@ -4,11 +4,12 @@
     inline, lower_tuples, canonicalize        calls and tuples taken apart, values numbered
     dce, cse, constant_pooling, constant_propagation, peephole*, loop_unrolling
                                               less to compute
-    shape_propagation, shape_rules*, shape_arguments, requires_grad_propagation, erase_*, specialize_undef
+    shape_propagation, shape_rules*, shape_pointwise, shape_arguments, requires_grad_propagation, erase_*,
+    specialize_undef
                                               what is known of tensors before they exist, and forgetting it
     canonicalize_ops, remove_expands, remove_inplace, check_inplace
                                               operators in the form that later passes expect
-    autodiff_subgraphs, differentiate, symbolic_gradients, lower_grad_of
+    autodiff_subgraphs, differentiate, symbolic_gradients, sym, lower_grad_of
                                               a backward for parts of the graph
     batch_mm, graph_fuser, fuser_*            several operations as one
     freezing, fold_conv_bn                    a module and its weights as one graph

@@ -4,7 +4,7 @@
 `prim::FusionGroup` it could be one loop that reads x, y, z and writes the result. This pass makes the groups; what runs them is
 `internals/jit/fuser`.
 
-1. From the last node to the first: a *simple map* (table below) whose inputs are made by simple maps becomes a group and swallows
+1. From the last node to the first: a *simple map* whose inputs are made by simple maps becomes a group and swallows
    them, the latest first. What others read of a swallowed node becomes one more output. Again, until nothing changes.
 2. A chunk between two of them is in the way: the operation is done on the pieces instead (`fuser_chunks.py`).
 3. `cat` may be the last thing a group does: `prim::FusedConcat`.
@@ -13,8 +13,9 @@
 5. Functions of rows, such as softmax and sums over the last dimension, are members like others (`fuser_rows.py`).
 6. An output that is only asked for its size is not computed: the size follows from those of the inputs (`fuser_shapes.py`).
 
-A simple map computes each element of its one result from the elements at the same place of its (broadcast) tensor arguments; its
-other arguments must be constants, which are copied into the group, or a number that was passed to the graph.
+A simple map computes each element of its one result from the elements at the same place of its (broadcast) tensor arguments: its
+entry has the tag `pointwise`, and its loop is in the fuser's table. Its other arguments must be constants, which are copied into
+the group, or a number that was passed to the graph.
 
 How the real one differs: 1.0.1 had this off for CPU graphs unless asked (`torch._C._jit_override_can_fuse_on_cpu`), though it
 made the groups; numbers that are no constants and sums to a size stayed outside (1.1 moved those to the end of a group); today
@@ -24,8 +25,9 @@ groups, and a chunk is not pushed through an operation if broadcasting could cha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from internals._generated.op_facts import POINTWISE
 from internals.jit.ir import Graph
 from internals.jit.operators.properties import changes_grad_mode
 from internals.jit.passes.cse import cse
@@ -33,7 +35,7 @@ from internals.jit.passes.dce import dce
 from internals.jit.passes.fuser_chunks import fuse_chunk, move_chunk_up, split_broadcasting_chunks
 from internals.jit.passes.fuser_rows import is_of_rows
 from internals.jit.passes.fuser_shapes import drop_outputs_used_only_in_size, simplify_shape_expressions
-from internals.jit.passes.overloads import NOT_CONSTANT, named_constant, overload_of
+from internals.jit.passes.overloads import NOT_CONSTANT, constant, named_constant, overload_of
 from internals.jit.passes.registry import graph_pass
 from internals.jit.passes.subgraph_utils import (
     Reorder,
@@ -50,42 +52,12 @@ if TYPE_CHECKING:
 GROUP = "prim::FusionGroup"
 SUM_TO_SIZE = "prim::SumToSize"
 
-# fmt: off
-SIMPLE_MAPS = frozenset({
-    # arithmetic
-    "aten::add.Tensor", "aten::sub.Tensor", "aten::mul.Tensor", "aten::div.Tensor", "aten::add.Scalar", "aten::sub.Scalar",
-    "aten::mul.Scalar", "aten::div.Scalar", "aten::fmod.Tensor", "aten::remainder.Tensor", "aten::neg", "aten::reciprocal",
-    "aten::max.other", "aten::min.other", "aten::atan2", "aten::pow.Tensor_Tensor", "aten::pow.Tensor_Scalar", "aten::pow.Scalar",
-    # of one argument
-    "aten::abs", "aten::acos", "aten::asin", "aten::atan", "aten::ceil", "aten::cos", "aten::cosh", "aten::exp", "aten::expm1",
-    "aten::floor", "aten::frac", "aten::log", "aten::log1p", "aten::log2", "aten::relu",
-    "aten::round", "aten::rsqrt", "aten::sigmoid", "aten::sin", "aten::sinh", "aten::sqrt", "aten::tan", "aten::tanh",
-    "aten::trunc",
-    # comparison and choice
-    "aten::eq.Tensor", "aten::ne.Tensor", "aten::ge.Tensor", "aten::gt.Tensor", "aten::le.Tensor", "aten::lt.Tensor",
-    "aten::eq.Scalar", "aten::ne.Scalar", "aten::ge.Scalar", "aten::gt.Scalar", "aten::le.Scalar", "aten::lt.Scalar",
-    "aten::where.self", "aten::clamp", "aten::type_as",
-
-    # not in 1.0.1
-    "aten::erf", "aten::square", "aten::sign", "aten::isnan", "aten::isinf", "aten::isfinite", "aten::maximum", "aten::minimum",
-    "aten::true_divide.Tensor", "aten::div.Tensor_mode", "aten::rsub.Tensor", "aten::rsub.Scalar", "aten::fmod.Scalar",
-    "aten::remainder.Scalar", "aten::addcmul", "aten::addcdiv", "aten::lerp.Scalar", "aten::lerp.Tensor",
-    "aten::logical_and", "aten::logical_or", "aten::logical_xor", "aten::logical_not", "aten::bitwise_and.Tensor",
-    "aten::bitwise_or.Tensor", "aten::bitwise_xor.Tensor", "aten::bitwise_not", "aten::__and__.Tensor", "aten::__or__.Tensor",
-    "aten::__xor__.Tensor", "aten::where.ScalarSelf", "aten::where.ScalarOther", "aten::masked_fill.Scalar",
-    "aten::clamp.Tensor", "aten::clamp_min", "aten::clamp_max", "aten::clamp_min.Tensor", "aten::clamp_max.Tensor",
-    "aten::to.dtype", "aten::to.other", "aten::to.prim_dtype",
-    "aten::gelu", "aten::silu", "aten::hardswish", "aten::hardsigmoid", "aten::hardtanh", "aten::relu6", "aten::leaky_relu",
-    "aten::elu", "aten::softplus", "aten::mish", "aten::threshold", "aten::hardshrink", "aten::softshrink",
-    "aten::gelu_backward", "aten::silu_backward", "aten::threshold_backward", "aten::tanh_backward", "aten::sigmoid_backward",
-    "aten::leaky_relu_backward", "aten::elu_backward", "aten::hardtanh_backward", "aten::softplus_backward",
-})
+CASTS = frozenset({"aten::type_as", "aten::to.dtype", "aten::to.other", "aten::to.prim_dtype"})
 
 # Where an argument of the graph may stand that is a number: what it is does not change which loop runs.
 TAKES_NUMBERS = frozenset(f"aten::{name}.Scalar" for name in (
     "add", "sub", "mul", "div", "rsub", "eq", "ne", "ge", "gt", "le", "lt",
-))
-# fmt: on
+))  # fmt: skip
 
 
 @graph_pass("gather pointwise operations for fusion")
@@ -100,17 +72,30 @@ def graph_fuser(graph: Graph) -> bool:
 
 
 def is_simple_map(node: Node) -> bool:
-    """Whether `node` is in the table, with constants for everything that is no tensor, or numbers where they may stand."""
+    """Whether `node` is one, with constants for everything that is no tensor, or numbers where they may stand."""
     if node.kind() == SUM_TO_SIZE:
         return True
     name = overload_of(node)
-    if name not in SIMPLE_MAPS:
+    if name not in CASTS and name.removeprefix("aten::") not in POINTWISE:
         return is_of_rows(node)
     for i, v in enumerate(node.inputs()):
         if not (is_tensor(v) or v.node().kind() == "prim::Constant"):
             if i != 1 or name not in TAKES_NUMBERS or not _is_given_number(v):
                 return False
-    return True
+    return name in CASTS or (node.outputsSize() == 1 and has_loop(node))
+
+
+def has_loop(node: Node) -> bool:
+    """Whether what the operator runs for each element is in the fuser's table, for tensors of floats or of ints."""
+    from internals.jit.fuser.loops import knows  # the fuser imports passes
+
+    return knows(overload_of(node), tuple([_constant_or_kind(v) for v in node.inputs()]))
+
+
+def _constant_or_kind(v: Value) -> Any:
+    """What of an argument decides which loop runs, as something that can be a key."""
+    found = constant(v)
+    return v.type().kind() if found is NOT_CONSTANT or is_tensor(v) else (found.__class__, found)
 
 
 def _is_given_number(v: Value) -> bool:

@@ -7,17 +7,18 @@ A write ties down everything around it: no pass may move, merge or remove what m
     %y1 = aten::relu_(%y)           becomes    %y1 = aten::relu(%y)
     use of %y                                  use of %y1
 
-`op_` becomes `op`, `zero_` becomes `zeros_like`, `fill_` becomes `full_like`; every later use of %y becomes one of the result.
+A pointwise `op_` becomes `op`, `zero_` becomes `zeros_like`, `fill_` becomes `full_like`; every
+later use of %y becomes one of the result.
 That is right only if all of these hold:
 
 | guard                                                    | why                                                 |
 |----------------------------------------------------------|-----------------------------------------------------|
 | an operator in the same block made %y, in new memory     | no caller, no list, no outer round of a loop has it |
 | no value used after the write may share memory with %y   | a view would still show the old numbers             |
-| for `add_ sub_ mul_ div_`: the types tell that dtype and | `y += z` keeps the dtype and size of y, `y + z` may |
-| size of %y cover those of the other operand              | not                                                 |
+| the types tell that without `_` the result has the dtype | `y += z` keeps the dtype and size of y, `y + z` may |
+| of %y, and that its size covers that of other operands   | not; `y.eq_(z)` keeps the dtype, `y.eq(z)` is bool  |
 
-A program that the write would have stopped (`exp_` of a tensor of ints) runs on after this pass.
+A program that the write would have stopped (`exp_` of a tensor of ints) runs on after this pass if it is not known to be one.
 
 How the real one differs: `remove_inplace_ops`, for exporters, replaces every `add_ sub_ mul_ div_` and asks nothing.
 `remove_mutation` asks what is asked here, but does not look at dtypes and sizes. Both exist today; 1.0.1 had the first.
@@ -28,21 +29,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from internals.jit.ir import BoolType, FloatType, IntType, TensorType
+from internals._generated.op_facts import POINTWISE
+from internals.jit.ir import TensorType
 from internals.jit.operators.alias_analysis import AliasDb
+from internals.jit.passes.overloads import overload_of
 from internals.jit.passes.registry import graph_pass
+from internals.jit.passes.shape_pointwise import keeps_dtype
 
 if TYPE_CHECKING:
     from internals.jit.ir import Block, Graph, Node, Value
 
-# The dtype of the result is that of the tensor, whatever it is: in place nothing else would have worked.
-UNARY = frozenset(
-    "abs_ ceil_ clamp_ cos_ erf_ exp_ expm1_ floor_ hardtanh_ log_ log10_ log1p_ log2_ neg_ reciprocal_ relu_ round_ rsqrt_ "
-    "sigmoid_ sign_ sin_ sinh_ cosh_ sqrt_ square_ tan_ tanh_ trunc_ leaky_relu_ threshold_ elu_ fill_ zero_".split()
-)
-BINARY = frozenset("add_ sub_ mul_ div_".split())
 LIKE = {"aten::zero_": "aten::zeros_like", "aten::fill_": "aten::full_like"}
-CATEGORY: dict[type, int] = {BoolType: 0, IntType: 1, FloatType: 2}
 
 
 @graph_pass("writes nobody can tell from new tensors")
@@ -66,28 +63,26 @@ def _remove_one(block: Block, aliases: AliasDb) -> bool:
 
 def _keeps_dtype_and_size(node: Node) -> bool:
     """Whether the operator without `_` gives a tensor like the one that is written to."""
-    name = node.kind().removeprefix("aten::")
-    if (
-        name not in UNARY | BINARY
-        or not node.kind().startswith("aten::")
-        or not isinstance(node.input(0).type(), TensorType)
-    ):
-        return False
-    if name in UNARY:
+    name = overload_of(node).removeprefix("aten::")
+    if node.kind() in LIKE:
         return not any(isinstance(v.type(), TensorType) for v in node.inputs()[1:])
-    mine, other = node.input(0).type(), node.input(1).type()
-    dtype = mine.dtype() if isinstance(mine, TensorType) else None
-    if dtype is None or (name == "div_" and (node.inputsSize() != 2 or not dtype.is_floating_point)):
+    if name not in POINTWISE or not name.partition(".")[0].endswith("_") or not node.inputsSize():
         return False
-    if isinstance(other, TensorType):
-        sizes, theirs = mine.sizes(), other.sizes()  # type: ignore[attr-defined]
-        return other.dtype() is dtype and sizes is not None and theirs is not None and _fits(theirs, sizes)
-    return CATEGORY.get(other.__class__, 3) <= dtype.category
+    mine = node.input(0).type()
+    others = [t for v in node.inputs()[1:] if isinstance(t := v.type(), TensorType)]
+    if not isinstance(mine, TensorType):
+        return False
+    if mine.dtype() is None and "." in name:  # `y *= 0.5` stops where y is of ints
+        return False
+    sizes = mine.sizes()
+    if others and (sizes is None or not all(_fits(t.sizes(), sizes) for t in others)):
+        return False
+    return keeps_dtype(node)
 
 
-def _fits(sizes: list[int], into: list[int]) -> bool:
+def _fits(sizes: list[int] | None, into: list[int]) -> bool:
     """Whether a tensor of `sizes` can be broadcast to `into`, so that the result has no other size."""
-    return len(sizes) <= len(into) and all(a in (1, b) for a, b in zip(sizes[::-1], into[::-1]))
+    return sizes is not None and len(sizes) <= len(into) and all(a in (1, b) for a, b in zip(sizes[::-1], into[::-1]))
 
 
 def _is_alone(node: Node, aliases: AliasDb) -> bool:

@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from internals import result_type
-from internals._generated import ops
 from internals.core.device import device as Device
-from internals.core.dtype import BY_CODE, FLOATING, get_default_dtype, int64
+from internals.core.dtype import BY_CODE, FLOATING, int64
 from internals.core.dtype import dtype as DType
 from internals.jit.ir.tensor_type import TensorType
 from internals.jit.passes.overloads import NOT_CONSTANT, constant
@@ -99,45 +97,6 @@ def broadcast_sizes(types: Sequence[TensorType]) -> Sizes | None:
     for x in types:
         sizes = broadcast_dims(sizes, dims(x))
     return sizes
-
-
-def promoted(values: Sequence[Value]) -> DType | None:
-    """What the tensors and numbers among `values` promote to; None if that depends on what is not known."""
-    tensors = [t for v in values if isinstance(t := v.type(), TensorType)]
-    dtypes = {x.dtype() for x in tensors}
-    if None in dtypes or not tensors:
-        return None
-    numbers = [_SAMPLES[v.type().kind()] for v in values[:2] if v.type().kind() in _SAMPLES]
-    if any(x.dim() is None for x in tensors) and (len(dtypes) > 1 or numbers):
-        return tensors[0].dtype() if len(dtypes) == 1 and _holds(tensors[0].dtype(), numbers) else None
-    with_dims = {x.dtype() for x in tensors if x.dim()}
-    without = {x.dtype() for x in tensors if not x.dim()}
-    return _promote([*(_sample(d, 1) for d in with_dims), *(_sample(d, 0) for d in without), *numbers])
-
-
-def _promote(samples: Sequence[Any]) -> DType:
-    """The dtype of operations on these: tensors with dimensions count before those without, and those before numbers."""
-    found = samples[0]
-    for other in samples[1:]:
-        rank = max(found.dim(), other.dim() if isinstance(other, type(found)) else 0)
-        found = _sample(result_type(found, other), rank)
-    return found.dtype
-
-
-def _sample(dtype: DType | None, rank: int) -> Any:
-    return ops.empty_strided([1] * rank, [1] * rank, dtype, None, None, None)
-
-
-_SAMPLES: dict[str, Any] = {"IntType": 1, "FloatType": 1.0, "BoolType": True}
-
-
-def _holds(dtype: DType | None, numbers: Sequence[Any]) -> bool:
-    """Whether numbers cannot change the dtype: a float turns integers into floats."""
-    return dtype is not None and (dtype.category >= FLOATING or not any(isinstance(n, float) for n in numbers))
-
-
-def floating(dtype: DType | None) -> DType | None:
-    return dtype if dtype is None or dtype.category >= FLOATING else get_default_dtype()
 
 
 def summed(dtype: DType | None) -> DType | None:

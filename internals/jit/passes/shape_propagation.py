@@ -22,6 +22,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
+from internals._generated.op_facts import INPLACE_VIEW
 from internals.core.device import device as Device
 from internals.core.dtype import FLOATING, float64, int64
 from internals.core.dtype import bool_ as bool_dtype
@@ -45,10 +46,7 @@ if TYPE_CHECKING:
 
     from internals.jit.ir import Block, Graph, Node, Value
 
-RESIZING = frozenset({
-    "aten::resize_", "aten::resize_as_", "aten::set_", "aten::t_", "aten::transpose_",
-    "aten::squeeze_", "aten::unsqueeze_", "aten::data",
-})  # fmt: skip
+RESIZING = frozenset({"aten::data", *(f"aten::{name.partition('.')[0]}" for name in INPLACE_VIEW)})
 NOT_TO_RUN = frozenset(
     ("aten::inverse", "aten::cholesky", "aten::linalg_inv", "aten::linalg_solve", "aten::item", "aten::tolist")
 )

@@ -4,17 +4,15 @@ Sizes may be known, unknown (None) or unknown even in number; each rule keeps wh
 
 | class         | sizes                                            | dtype                                                  |
 | ------------- | ------------------------------------------------ | ------------------------------------------------------ |
+| pointwise     | what the tensors broadcast to                    | what the operator gives for one element                |
+| in place      | of the first argument                            | of the first argument                                  |
 | `same`        | of the first argument                            | of the first argument                                  |
-| `to_float`    | of the first argument                            | of the first argument; of integers, the default        |
-| `broadcast`   | what the tensors broadcast to                    | what they promote to                                   |
-| `divide`      | what the tensors broadcast to                    | the same; of integers, the default                     |
-| `compare`     | what the tensors broadcast to                    | bool                                                   |
 | `reduce_*`    | none, or without (or with 1 in) the dims reduced | of the first argument; sums of integers are int64      |
 | products      | by rank                                          | of the first argument                                  |
 | views         | by the constants they are called with            | of the first argument                                  |
 | factories     | of the list or tensor they are given             | the one given, or the default                          |
 
-Strides are not tracked here.
+Which operators are pointwise their entries say; the others are in tables. Strides are not tracked here.
 
 How the real one differs: its classes are those of 1.0.1, where comparisons gave Byte and nothing was promoted; it tracked no
 single sizes, only all or none.
@@ -25,25 +23,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from internals._generated.op_facts import POINTWISE
 from internals.core.device import device as Device
-from internals.core.dtype import FLOATING, get_default_dtype, int64
 from internals.core.dtype import bool_ as bool_dtype
+from internals.core.dtype import get_default_dtype, int64
 from internals.jit.ir.tensor_type import TensorType
 from internals.jit.passes import shape_rules_views as views
 from internals.jit.passes.overloads import NOT_CONSTANT, overload_of
 from internals.jit.passes.shape_arguments import (
     ArgumentTypes,
     broadcast_dims,
-    broadcast_sizes,
-    common_device,
     dims,
-    floating,
-    promoted,
     reduced_sizes,
     result,
     size_of,
     summed,
 )
+from internals.jit.passes.shape_pointwise import pointwise
 
 if TYPE_CHECKING:
     from internals.jit.ir import Node
@@ -62,45 +58,8 @@ def with_dtype(a: ArgumentTypes) -> TensorType:
     return TensorType(dtype, a.first().device(), dims(a.first()))
 
 
-def to_float(a: ArgumentTypes) -> TensorType:
-    return TensorType(floating(a.first().dtype()), a.first().device(), dims(a.first()))
-
-
-def same_if_floating(a: ArgumentTypes) -> TensorType:
-    """Integers may become floats, by a bound that is one."""
-    d = a.first().dtype()
-    return TensorType(d if d is not None and d.category >= FLOATING else None, a.first().device(), dims(a.first()))
-
-
 def cumulate(a: ArgumentTypes) -> TensorType:
     return TensorType(a.dtype(summed(a.first().dtype())), a.first().device(), dims(a.first()))
-
-
-def to_bool(a: ArgumentTypes) -> TensorType:
-    return result(a.first(), dims(a.first()), bool_dtype)
-
-
-def broadcast(a: ArgumentTypes) -> TensorType:
-    return TensorType(promoted(a.node.inputs()), common_device(a), broadcast_sizes(a.tensors()))
-
-
-def divide(a: ArgumentTypes) -> TensorType:
-    return TensorType(floating(promoted(a.node.inputs())), common_device(a), broadcast_sizes(a.tensors()))
-
-
-def compare(a: ArgumentTypes) -> TensorType:
-    return TensorType(bool_dtype, common_device(a), broadcast_sizes(a.tensors()))
-
-
-def where(a: ArgumentTypes) -> TensorType | None:
-    if "self" not in a.values:
-        return None
-    dtype = promoted(a.node.inputs()[1:])
-    return TensorType(dtype, common_device(a), broadcast_sizes(a.tensors()))
-
-
-def masked_fill(a: ArgumentTypes) -> TensorType:
-    return result(a.first(), broadcast_sizes([a.first(), a.tensor("mask")]))
 
 
 def type_as(a: ArgumentTypes) -> TensorType:
@@ -201,31 +160,16 @@ def _rules(rule: Rule, names: str) -> dict[str, Rule]:
 # fmt: off
 # For all overloads of a name.
 BY_KIND: dict[str, Rule] = {
-    **_rules(same,             "neg abs relu leaky_relu elu gelu silu hardtanh softplus "
-                               "ceil floor round trunc frac sign square contiguous clone detach alias flip "
-                               "roll tril triu dropout batch_norm layer_norm group_norm "
-                               "masked_fill_ fill_ zero_ add_ sub_ mul_ div_ relu_ clamp_ neg_ exp_ "
-                               "sigmoid_ tanh_ copy_"),
-    **_rules(same_if_floating, "clamp clamp_min clamp_max"),
-    **_rules(to_float,         "sigmoid tanh exp expm1 log log1p log2 sqrt rsqrt sin cos tan sinh cosh asin acos atan "
-                               "asinh acosh atanh erf erfc reciprocal log_sigmoid"),
+    **_rules(same,             "contiguous detach alias flip roll tril triu dropout batch_norm layer_norm group_norm"),
     **_rules(with_dtype,       "softmax log_softmax"),
     **_rules(cumulate,         "cumsum cumprod"),
-    **_rules(to_bool,          "logical_not isnan isinf isfinite"),
-    **_rules(broadcast,        "add sub mul rsub maximum minimum fmod remainder floor_divide pow bitwise_and bitwise_or "
-                               "bitwise_xor __and__ __or__ __xor__"),
-    **_rules(divide,           "true_divide atan2"),
-    **_rules(compare,          "lt le gt ge eq ne logical_and logical_or logical_xor isclose"),
-    **_rules(where,            "where"),
-    **_rules(masked_fill,      "masked_fill"),
+    **_rules(pointwise,        "isclose log_sigmoid"),
     **_rules(type_as,          "type_as"),
     **_rules(views.convolution, "conv1d conv2d"),
     **_rules(views.pool2d,     "max_pool2d avg_pool2d"),
 }
 # For one overload.
 BY_OVERLOAD: dict[str, Rule] = {
-    **_rules(broadcast,        "max.other min.other"),
-    **_rules(divide,           "div.Tensor div.Scalar"),
     **_rules(reduce_all,       "max min dot"),
     **_rules(sum_all,          "sum prod"),
     **_rules(mean_all,         "mean std var"),
@@ -263,5 +207,10 @@ BY_OVERLOAD: dict[str, Rule] = {
 
 
 def rule_for(node: Node) -> Rule | None:
-    """The rule for the node's overload, or for all overloads of its kind."""
-    return BY_OVERLOAD.get(overload_of(node)) or BY_KIND.get(node.kind())
+    """The rule for the node's overload, or for all overloads of its kind; else what follows from the operator's entry."""
+    name, schema = overload_of(node), node.schema()
+    if schema is not None and schema.name.endswith("_") and schema.is_mutable:
+        return same
+    if (rule := BY_OVERLOAD.get(name) or BY_KIND.get(node.kind())) is not None:
+        return rule
+    return pointwise if name.removeprefix("aten::") in POINTWISE else None

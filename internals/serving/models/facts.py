@@ -25,9 +25,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import internals as torch
+from internals._generated.op_facts import POINTWISE
 from internals.core.dtype import dtype
 from internals.core.tensor_impl import TensorImpl
-from internals.jit.ir import Graph, Node, Value
+from internals.jit.ir import Graph, Node, TensorType, Value
+from internals.jit.passes.overloads import overload_of
 
 
 @dataclass(frozen=True)
@@ -95,9 +97,9 @@ def _follow(value: Value, seen: set[Value]) -> list[Facts]:
                 found += [facts for facts in [rule(node)] if facts is not None]
         elif use.offset != 0 or not node.outputs():
             continue
-        elif plain in SAME:
+        elif plain in SAME or is_of_one(node):
             found += _follow(node.output(), seen)
-        elif plain in OTHER_DTYPE or (plain in ARITHMETIC and _is_constant(node.input(1))):
+        elif plain in OTHER_DTYPE or (is_pointwise(node) and _is_constant(node.input(1))):
             found += [replace(facts, dtype=None) for facts in _follow(node.output(), seen)]
         elif plain in OTHER_SHAPE:
             found += [Facts(facts.dtype) for facts in _follow(node.output(), seen)]
@@ -108,11 +110,7 @@ def _follow(value: Value, seen: set[Value]) -> list[Facts]:
 
 SAME = {
     f"aten::{name}"
-    for name in (
-        "abs alias celu clamp clamp_max clamp_min clone contiguous cos detach dropout elu erf exp feature_dropout "
-        "gelu hardsigmoid hardswish hardtanh leaky_relu log log1p log_sigmoid log_softmax mish neg relu relu6 "
-        "rsqrt selu sigmoid silu sin softmax softplus sqrt square tanh"
-    ).split()
+    for name in "alias clone contiguous detach dropout feature_dropout log_sigmoid log_softmax softmax".split()
 } | {"prim::unchecked_cast"}
 OTHER_DTYPE = {"aten::to", "aten::type_as", "aten::float", "aten::double", "aten::half", "aten::long", "aten::int"}
 OTHER_SHAPE = {
@@ -122,7 +120,17 @@ OTHER_SHAPE = {
         "reshape select slice squeeze t transpose unflatten unsqueeze upsample_nearest2d view"
     ).split()
 }
-ARITHMETIC = {"aten::add", "aten::sub", "aten::mul", "aten::div", "aten::true_divide"}
+
+
+def is_pointwise(node: Node) -> bool:
+    return overload_of(node).removeprefix("aten::") in POINTWISE
+
+
+def is_of_one(node: Node) -> bool:
+    """Whether each number of the result is made of one of the input, and is a float of its dtype if that was one."""
+    schema = node.schema()
+    tensors = [] if schema is None else [a for a in schema.arguments if isinstance(a.type, TensorType)]
+    return is_pointwise(node) and len(tensors) == 1 and not overload_of(node).endswith("Scalar")
 
 
 def _is_constant(other: Value) -> bool:
