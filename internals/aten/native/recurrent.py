@@ -13,7 +13,6 @@ an LSTM.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 from internals._generated import functions as F
@@ -224,9 +223,16 @@ def _check_cell(input: Any, states: Sequence[Any], w_ih: Any, w_hh: Any) -> None
             )
 
 
-lstm_cell, gru_cell = partial(_cell, _lstm_step), partial(_cell, _gru_step)
-rnn_tanh_cell, rnn_relu_cell = partial(_cell, _tanh_step), partial(_cell, _relu_step)
-lstm, gru = partial(_layers, _lstm_step), partial(_layers, _gru_step)
-rnn_tanh, rnn_relu = partial(_layers, _tanh_step), partial(_layers, _relu_step)
-lstm_data, gru_data = partial(_packed_layers, _lstm_step), partial(_packed_layers, _gru_step)
-rnn_tanh_data, rnn_relu_data = partial(_packed_layers, _tanh_step), partial(_packed_layers, _relu_step)
+def _kernels(step: Step) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
+    """Of one kind of network: the step, the layers, the layers over a packed sequence."""
+    return (
+        lambda *args: _cell(step, *args),
+        lambda *args: _layers(step, *args),
+        lambda *args: _packed_layers(step, *args),
+    )
+
+
+lstm_cell, lstm, lstm_data = _kernels(_lstm_step)
+gru_cell, gru, gru_data = _kernels(_gru_step)
+rnn_tanh_cell, rnn_tanh, rnn_tanh_data = _kernels(_tanh_step)
+rnn_relu_cell, rnn_relu, rnn_relu_data = _kernels(_relu_step)
