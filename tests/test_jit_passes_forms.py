@@ -376,6 +376,18 @@ def test_what_can_be_done_out_of_place_follows_from_the_operator(call: str, new:
     check("remove_inplace", text, text.replace(call, new) if new else text)
 
 
+@pytest.mark.parametrize("name, new", [("exp", True), ("logical_not", False)])
+def test_what_is_refused_in_place_does_not_count_where_the_dtype_is_unknown(
+    name: str, new: bool
+) -> None:
+    text = f"""graph(%x : Tensor):
+  %y : Tensor = aten::neg(%x)
+  %w : Tensor = aten::{name}_(%y)
+  return (%w)
+"""
+    check("remove_inplace", text, text.replace(f"{name}_(", f"{name}(") if new else text)
+
+
 @pytest.mark.parametrize("dtype, number, new", [("Long", "int", True), ("Long", "float", False), ("Float", "float", True)])
 def test_a_number_of_a_higher_kind_stays_a_write(dtype: str, number: str, new: bool) -> None:
     """Out of place the result would have the number's kind."""
