@@ -350,7 +350,11 @@ def _generate(declaration: str, entry: str) -> tuple[dict[str, Any], dict[str, A
         try:
             functions = model.load(functions_yaml)
             entries = derivatives.load(functions, derivatives_yaml)
-            written = gen_nodes.write_nodes(functions, entries), gen_kernels.write_kernels(functions, entries)
+            names = [f.schema.full_name.removeprefix("aten::") for f in functions]
+            written = (
+                gen_nodes.write_nodes(functions, entries),
+                gen_kernels.write_kernels(functions, entries, names),
+            )
         except (ValueError, KeyError, TypeError, AttributeError, SyntaxError, yaml.YAMLError) as error:
             raise Wrong(f"the generator refuses it: {type(error).__name__}: {error}") from None
     if [f.schema.full_name for f in functions] != ["aten::softsign"] or "aten::softsign" not in entries:

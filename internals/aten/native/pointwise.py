@@ -196,7 +196,9 @@ def _pow_number(self: Any, exponent: Any, out: Any) -> Any:
         loop = loop if common is not dt.float16 else loops.in_single(loop)
     else:
         loop = partial(loops.power, exponent=number(exponent, common))
-    return unary(loop, self, out, "common" if common is self.dtype else common)
+    if common is self.dtype:
+        return unary(loop, self, out, "common")
+    return TensorIterator((self,), out, common).run(loop)
 
 
 _POWERS: dict[Any, Any] = {
