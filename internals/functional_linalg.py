@@ -42,15 +42,16 @@ def norm(
         else:
             dims = dim  # type: ignore[assignment]
     if isinstance(p, str):
-        if not (p == "fro" and (dim is None or isinstance(dim, int) or len(dim) <= 2)):
-            if dims is None:
-                dims = list(range(input.dim()))
+        if p == "fro" and (dim is None or isinstance(dim, int) or len(dim) <= 2):
             if out is None:
-                return linalg.matrix_norm(input, p, dims, keepdim, dtype=dtype)
-            return linalg.matrix_norm(input, p, dims, keepdim, dtype=dtype, out=out)
-        order = 2.0
-    else:
-        order = 2.0 if p is None else p
+                return linalg.vector_norm(input, 2, dims, keepdim, dtype=dtype)
+            return linalg.vector_norm(input, 2, dims, keepdim, dtype=dtype, out=out)
+        if dims is None:
+            dims = list(range(input.dim()))
+        if out is None:
+            return linalg.matrix_norm(input, p, dims, keepdim, dtype=dtype)
+        return linalg.matrix_norm(input, p, dims, keepdim, dtype=dtype, out=out)
+    order = 2.0 if p is None else p
     if out is None:
         return linalg.vector_norm(input, order, dims, keepdim, dtype=dtype)
     return linalg.vector_norm(input, order, dims, keepdim, dtype=dtype, out=out)

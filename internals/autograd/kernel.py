@@ -161,9 +161,9 @@ def _has_no_formula(a: Argument, record: Record) -> bool:
 
 def _becomes_view(op: OperatorHandle) -> bool:
     """Whether this is `transpose_` or its kind: nothing is written, the tensor becomes a view."""
-    name, dot, overload = op.name.partition(".")
-    original = dispatcher.operators.get(f"{name.removesuffix('_')}{dot}{overload}")
-    return op.schema.is_inplace and original is not None and original.schema.is_view
+    name = op.name.partition(".")[0]
+    originals = dispatcher.operators.overloads(name.removesuffix("_"))  # transpose.int
+    return op.schema.is_inplace and any(original.schema.is_view for original in originals)
 
 
 def _keep_argument(argument: Argument, kept: Kept, copy: bool) -> Callable[[Any], Any]:
