@@ -37,7 +37,7 @@ from internals.autograd.history import gradient_edges, not_differentiable, rebas
 from internals.autograd.history import set_history, set_history_of_inplace_view
 from internals.autograd.node import NO_EDGE
 from internals.autograd.saved_variable import save, save_list, save_output
-from internals.core.dispatch_key import AUTOGRAD_MASK
+from internals.core.dispatch_key import RECORDS
 from internals.core.grad_mode import grad_mode, is_grad_enabled
 from internals.core.hot import hot
 '''
@@ -87,9 +87,9 @@ def _kernel(f: NativeFunction, d: Derivative) -> str:
         f"    return {_call(params)}",
         *_refusals(d),
         statement,
+        f"if not ({condition}):",
+        f"    return {_call(params)}",
     ]
-    if condition:
-        lines += [f"if not ({condition}):", f"    return {_call(params)}"]
     lines += _record(d, inplace=False)
     lines.append(f"result = {_call(params)}")
     lines += _histories(d)
@@ -103,8 +103,7 @@ def _inplace_kernel(f: NativeFunction, d: Derivative) -> str:
     statement, condition = _edges(d)
     lines = ["if grad_mode.off and not is_grad_enabled():", f"    return {_call(params)}"]
     lines.append(statement)
-    if condition:
-        lines += [f"if not ({condition}):", f"    return {_call(params)}"]
+    lines += [f"if not ({condition}):", f"    return {_call(params)}"]
     lines.append(f"check_inplace({target})")
     lines += _record(d, inplace=True)
     lines.append(_call(params))
@@ -115,18 +114,15 @@ def _inplace_kernel(f: NativeFunction, d: Derivative) -> str:
 
 
 def _edges(d: Derivative) -> tuple[str, str]:
-    """The statement that sets the node's edges, and, where it is not certain, the test whether there are any."""
+    """The statement that sets the node's edges, and the test whether there are any: whether there is something to record."""
     names = d.names
     if len(names) == 1 and argument(d, names[0]).type.is_list:
         return f"edges = gradient_edges({names[0]})", "any([n is not None for n, _ in edges])"
     edges = ", ".join(f"gradient_edge({python_name(n)})" for n in names)
-    everyone = {a.name for a in d.schema.arguments if a.type.base == "Tensor"}
-    if takes_number(d):
-        return f"edges = ({edges}, NO_EDGE)", ""
     if len(names) == 1:
-        return f"edges = ({edges},)", "" if everyone == set(names) else "edges[0][0] is not None"
+        return f"edges = ({edges},{' NO_EDGE' if takes_number(d) else ''})", "edges[0][0] is not None"
     statement = f"edges = {', '.join(f'to_{n}' for n in names)} = {edges}"
-    return statement, "" if everyone == set(names) else " or ".join(f"to_{n}[0] is not None" for n in names)
+    return statement, " or ".join(f"to_{n}[0] is not None" for n in names)
 
 
 def _refusals(d: Derivative) -> list[str]:
@@ -136,7 +132,7 @@ def _refusals(d: Derivative) -> list[str]:
         if a.type.base == "Tensor" and not a.type.is_list and a.name not in (*d.names, *INTEGERS):
             name = python_name(a.name)
             given = f"{name} is not None and " if a.type.optional else ""
-            lines.append(f"if {given}{name}._geometry.keys & AUTOGRAD_MASK:")
+            lines.append(f"if {given}{name}._geometry.keys & RECORDS:")
             lines.append(f"    raise not_differentiable({d.schema.name!r}, {a.name!r})")
     return lines
 

@@ -69,8 +69,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 _SUBPACKAGES = (
-    "accelerator", "autograd", "cuda", "export", "fft", "func", "jit", "library", "linalg", "models", "nn", "optim", "profiler",
-    "return_types", "serialization", "signal", "source_map", "special", "utils",
+    "_C", "accelerator", "autograd", "cuda", "export", "fft", "func", "jit", "library", "linalg", "models", "nn", "optim",
+    "profiler", "return_types", "serialization", "signal", "source_map", "special", "utils",
 )  # fmt: skip
 
 _LATER = {"from_dlpack": "internals.dlpack"}

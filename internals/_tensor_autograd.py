@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from internals.core.dispatch_key import AUTOGRAD_MASK
+from internals.core.dispatch_key import RECORDS
 from internals.core.dtype import COMPLEX, FLOATING
 from internals.core.geometry import requiring_grad
 from internals.core.tensor_impl import TensorImpl, autograd_meta, make
@@ -68,7 +68,7 @@ class Differentiable(TensorImpl):
     @property
     def is_leaf(self) -> bool:
         """Whether the tensor was not computed from tensors that require gradients."""
-        return not self._geometry.keys & AUTOGRAD_MASK or self.grad_fn is None
+        return not self._geometry.keys & RECORDS or self.grad_fn is None
 
     @property
     def output_nr(self) -> int:

@@ -38,11 +38,68 @@ def ones(*sizes: int) -> torch.Tensor:
 
 def test_key_sets() -> None:
     keys = ones(2)._geometry.keys
-    assert dk.keys_in(keys) == [DispatchKey.ADInplaceOrView, DispatchKey.CPU]
     wants = ones(2).requires_grad_()
-    assert dk.keys_in(wants._geometry.keys)[0] is DispatchKey.AutogradCPU
-    assert dk.highest(0) is DispatchKey.Undefined
+    assert dk.keys_in(wants._geometry.keys) == dk.keys_in(keys)
+    assert wants._geometry.keys != keys, "of which one is recorded"
+    assert dk.highest(0) is DispatchKey.Undefined and dk.highest(dk.RECORDS) is DispatchKey.Undefined
     assert dk.key_set(dk.keys_in(keys)) == keys
+
+
+def shown_keys(T: Any) -> list[str]:
+    """The key sets of tensors of all kinds, and what the thread adds and takes."""
+    plain, leaf, ghost = T.ones(2, 2), T.ones(2, requires_grad=True), T.ones(2, device="meta")
+    tensors = [plain, leaf, leaf * 2, leaf.detach(), plain[0], plain.t(), T.arange(3), T.zeros(0), T.nn.Parameter(plain), ghost]
+    with T.inference_mode():
+        made, of_normal = T.ones(2), leaf + 1
+        tensors += [made, made[:1], made.add_(1), of_normal, plain.view(4), plain.add_(1), T.ones(2, device="meta")]
+        with T.inference_mode(False):
+            tensors += [T.ones(2), made, leaf * 2]
+    with T.no_grad():
+        tensors += [T.ones(2), leaf * 2, leaf.view(2, 1)]
+    tensors += [made, made.clone(), made.view(2), made + leaf.detach()]
+    keys = [T._C._dispatch_keys(t) for t in tensors]
+    return [str(k) for k in keys] + [f"{k.highestPriorityTypeId()} {k.has(T._C.DispatchKey.AutogradCPU)}" for k in keys]
+
+
+def test_key_sets_are_pytorchs() -> None:
+    assert shown_keys(torch) == answer(shown_keys)
+
+
+def test_what_threads_include_and_exclude() -> None:
+    def shown(T: Any) -> list[Any]:
+        include, exclude = T._C._dispatch_tls_local_include_set, T._C._dispatch_tls_local_exclude_set
+        found = [str(include()), exclude().has(T._C.DispatchKey.AutocastCPU)]
+        for mode in (T.inference_mode(), T.inference_mode(False), T.no_grad()):
+            with mode:
+                found += [str(include()), exclude().has(T._C.DispatchKey.AutogradCPU)]
+        return [*found, str(include())]
+
+    assert shown(torch) == answer(shown)
+
+
+def test_an_autograd_kernel_steps_aside_where_there_is_nothing_to_record() -> None:
+    """On the reference path every call meets it; the fast lane knows without asking."""
+    called = 0
+    for op in dispatcher.operators.values():
+        kernel = op.kernels.get(DispatchKey.Autograd)
+        if kernel is None or not kernel.only_records:
+            continue
+        stream = np.random.default_rng(zlib.crc32(op.name.encode()))
+        for _ in range(20):
+            values, error = outcome(lambda: arguments(op.schema, stream))  # noqa: B023
+            if error is not None:
+                break
+            built = [build(v, torch) for v in values.values()]
+            if any(getattr(t, "requires_grad", False) for v in built for t in (v if isinstance(v, list) else [v])):
+                continue
+            with hot.paused():
+                result, error = outcome(lambda: op(*built))  # noqa: B023
+            if error is None:
+                called += 1
+                for t in result if isinstance(result, (list, tuple)) else [result]:
+                    assert getattr(t, "grad_fn", None) is None and not getattr(t, "requires_grad", False), op.name
+                break
+    assert called > 300
 
 
 def test_the_order_of_keys_is_pytorchs() -> None:
@@ -58,7 +115,9 @@ def test_trace_of_an_inplace_op() -> None:
     with torch._dispatch_trace() as steps:
         a.add_(ones(3))
     assert [(s["key"], s["kind"]) for s in steps] == [
+        (DispatchKey.AutogradCPU, "kernel"),
         (DispatchKey.ADInplaceOrView, "kernel"),
+        (DispatchKey.BackendSelect, "fallthrough"),
         (DispatchKey.CPU, "kernel"),
     ]
     assert steps[0]["op"] == "aten::add_.Tensor"
@@ -114,7 +173,9 @@ def test_trace_of_a_functional_op_shows_the_fallthrough() -> None:
     with torch._dispatch_trace() as steps:
         ones(3) + ones(3)
     assert [(s["key"], s["kind"]) for s in steps] == [
+        (DispatchKey.AutogradCPU, "kernel"),
         (DispatchKey.ADInplaceOrView, "fallthrough"),
+        (DispatchKey.BackendSelect, "fallthrough"),
         (DispatchKey.CPU, "kernel"),
     ]
 
@@ -151,7 +212,7 @@ def test_redispatch_reaches_the_keys_below() -> None:
         a = ones(2)
         with include_keys(DispatchKey.Tracer):
             assert torch.ops.t_redispatch.f(a) is a
-        assert order == [DispatchKey.ADInplaceOrView]
+        assert order == [DispatchKey.AutogradCPU]
 
 
 def test_a_new_op_with_defaults_lists_and_keywords() -> None:
@@ -230,12 +291,13 @@ def test_the_table_and_the_walk_agree_for_every_op() -> None:
     on_cpu, on_cuda = ones(1)._geometry.keys, default_keys(device("cuda", 0))
     for op in dispatcher.operators.values():
         plain = on_cuda if op.name == "aten::record_stream" else on_cpu  # the one operator that the CPU has not
-        found = dispatcher.resolve(op, plain)
-        keys = plain
-        while (entry := op.kernel_for(dk.highest(keys)))[0].note == "fallthrough":
-            keys &= dk.below(dk.highest(keys))
-        function = entry[0].function()
-        assert getattr(found, "func", found) is function, op.name
+        for records in (0, dk.RECORDS):
+            found, keys = op.table[plain | records], plain & ~dk.AUTOCAST_MASK
+            while (entry := op.kernel_for(dk.highest(keys)))[0].note == "fallthrough" or (
+                entry[0].only_records and not records
+            ):
+                keys &= dk.below(dk.highest(keys))
+            assert getattr(found, "func", found) is entry[0].function(), op.name
 
 
 def test_version_counters_and_bases() -> None:

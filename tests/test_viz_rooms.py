@@ -127,7 +127,7 @@ def test_dispatch_shows_redispatch_and_composites() -> None:
     picture = viz.dispatch(lambda: a.reshape(6))
     assert [call.op for call in picture.calls] == ["aten::reshape", "aten::view"]
     assert picture.calls[0].calls_others and not picture.calls[1].calls_others
-    assert [step.kind != "fallthrough" for step in picture.calls[1].steps] == [True, True]
+    assert [step.kind != "fallthrough" for step in picture.calls[1].steps] == [True, True, False, True]
     assert "-> redispatches" in picture.text()
     assert_good(picture)
 

@@ -246,7 +246,8 @@ def build_node_2(ProductBackward: Any) -> str:
 
 STEP_3 = """
 def product(op, keys, a, b):
-    node = ProductBackward(a, b) if torch.is_grad_enabled() else None
+    records = torch.is_grad_enabled() and (a.requires_grad or b.requires_grad)
+    node = ProductBackward(a, b) if records else None
     result = dispatcher.redispatch(op, keys, a, b)
     return result if node is None else set_history(result, node)
 """
@@ -258,7 +259,8 @@ def product(op, keys, a, b):
     ask="""
         Write `product(op, keys, a, b)`, a kernel for the Autograd key of `aten::mul.Tensor`: it makes a `ProductBackward` (below
         is one; take your own if you like), runs the same operator on the keys below, and ties the result to the node. If
-        recording is off, it only runs the operator. It will take the real kernel's place while a small model is trained.""",
+        recording is off, or neither argument wants a gradient, it only runs the operator. It will take the real kernel's place
+        while a small model is trained.""",
     given="from internals.autograd.history import set_history\nfrom internals.core.dispatcher import dispatcher\n"
     + GIVEN_2.lstrip()
     + STEP_2,
@@ -267,9 +269,9 @@ def product(op, keys, a, b):
             ...""",
     passes=("product",),
     hints=(
-        "It is the generated kernel of section 2, without its short cut. `dispatcher.redispatch(op, keys, ...)` goes on below.",
+        "It is the generated kernel of section 2, without its `hot.off`. `dispatcher.redispatch(op, keys, ...)` goes on below.",
         "The edges must be known before the operator runs. `set_history(result, node)` returns the result. "
-        "`torch.is_grad_enabled()` tells whether to record.",
+        "`torch.is_grad_enabled()` tells whether recording is on.",
     ),
     solution=STEP_3,
     why="In C++: `VariableType::mul_Tensor`, one of the hundreds of kernels generated from `derivatives.yaml`.",

@@ -10,9 +10,9 @@ import internals as torch
 from exercises.exercise import Mistake, Wrong, exercise
 
 LAYERS = {
-    "a + b": ["CPU"],
-    "a.add_(b)": ["ADInplaceOrView", "CPU"],
-    "a.view(3, 1)": ["ADInplaceOrView", "CPU"],
+    "a + b": ["AutogradCPU", "CPU"],
+    "a.add_(b)": ["AutogradCPU", "ADInplaceOrView", "CPU"],
+    "a.view(3, 1)": ["AutogradCPU", "ADInplaceOrView", "CPU"],
     "a * w": ["AutogradCPU", "CPU"],
     "w.view(3, 1)": ["AutogradCPU", "ADInplaceOrView", "CPU"],
     "torch.ones(3)": ["CPU"],
@@ -44,15 +44,21 @@ def layers(**other: list[str]) -> str:
         }""",
     hints=(
         "Section 4 watches four of these calls. The key set of a call is the union of its tensors' key sets.",
-        "`AutogradCPU` runs if any argument wants a gradient. `ADInplaceOrView` has a kernel for two kinds of operators only.",
+        "Every tensor has the key `AutogradCPU`: it is the kernel there that asks whether a gradient is wanted. "
+        "`ADInplaceOrView` has a kernel for two kinds of operators only.",
     ),
     solution=layers(),
     why="Do not believe it: `viz.dispatch(w.view, 3, 1)`.",
     mistakes=[
-        Mistake("Every layer does something.", layers(n1=["ADInplaceOrView", "CPU"]), "falls through there"),
-        Mistake("The backend is enough to write in place.", layers(n2=["CPU"]), "version counter"),
+        Mistake("Every layer does something.", layers(n1=["AutogradCPU", "ADInplaceOrView", "CPU"]), "falls through there"),
+        Mistake("A tensor that wants no gradient lacks the key.", layers(n1=["CPU"]), "steps aside"),
+        Mistake("The backend is enough to write in place.", layers(n2=["AutogradCPU", "CPU"]), "version counter"),
         Mistake("A view runs no kernel, since no element is touched.", layers(n3=[]), "somebody computes the strides"),
-        Mistake("A view is made by the layer that is called after it.", layers(n3=["ADInplaceOrView"]), "is tied to its base"),
+        Mistake(
+            "A view is made by the layer that is called after it.",
+            layers(n3=["AutogradCPU", "ADInplaceOrView"]),
+            "is tied to its base",
+        ),
         Mistake("The first argument decides.", layers(n4=["CPU"]), "union"),
         Mistake("Who computes comes first.", layers(n4=["CPU", "AutogradCPU"]), "from the top"),
         Mistake("BackendSelect chooses, so it runs.", layers(n6=["BackendSelect", "CPU"]), "no kernel for ones"),
@@ -60,7 +66,8 @@ def layers(**other: list[str]) -> str:
 )  # fmt: skip
 def dispatch_1(answer: dict[str, list[str]]) -> str:
     because = {
-        "a + b": "an addition makes no view and writes to no argument, so it falls through there; nobody wants a gradient",
+        "a + b": "the Autograd kernel runs, sees that nobody wants a gradient, and steps aside; an addition makes no view and "
+        "writes to no argument, so at ADInplaceOrView it falls through there",
         "a.add_(b)": "it writes to a, and the layer ADInplaceOrView counts that in the version counter, after CPU has written",
         "a.view(3, 1)": "somebody computes the strides, the backend's kernel; one layer above, the result is tied to its base",
         "a * w": "w wants a gradient, and the key set is the union of both; a product is neither a view nor in place",

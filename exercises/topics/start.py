@@ -73,7 +73,7 @@ def start_1(answer: list[str]) -> str:
         raise Wrong("memory for the result comes later: before there is a kernel at work, nobody knows yet how much")
     if told.index("kernel") < told.index("dispatcher"):
         raise Wrong(
-            "a kernel is chosen before it runs: which kernel it is depends on dtype and device; who looks that up?"
+            "a kernel is chosen before it runs: which kernel it is depends on the device of a and b; who looks that up?"
         )
     if told.index("allocator") < told.index("storage"):
         raise Wrong("the kernel asks for a storage, and the storage asks the allocator for its bytes")

@@ -11,7 +11,7 @@ from internals.autograd.history import gradient_edges, not_differentiable, rebas
 from internals.autograd.history import set_history, set_history_of_inplace_view
 from internals.autograd.node import NO_EDGE
 from internals.autograd.saved_variable import save, save_list, save_output
-from internals.core.dispatch_key import AUTOGRAD_MASK
+from internals.core.dispatch_key import RECORDS
 from internals.core.grad_mode import grad_mode, is_grad_enabled
 from internals.core.hot import hot
 
@@ -49,6 +49,8 @@ def mm(op, keys, self, mat2):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, mat2) if hot.off else op.table[keys](self, mat2)
     edges = to_self, to_mat2 = gradient_edge(self), gradient_edge(mat2)
+    if not (to_self[0] is not None or to_mat2[0] is not None):
+        return below(op, keys, self, mat2) if hot.off else op.table[keys](self, mat2)
     node = nodes.MmBackward0()
     node.next_edges = edges
     node._raw_saved_mat2 = save(mat2) if to_self[0] is not None else None
@@ -66,6 +68,8 @@ def bmm(op, keys, self, mat2):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, mat2) if hot.off else op.table[keys](self, mat2)
     edges = to_self, to_mat2 = gradient_edge(self), gradient_edge(mat2)
+    if not (to_self[0] is not None or to_mat2[0] is not None):
+        return below(op, keys, self, mat2) if hot.off else op.table[keys](self, mat2)
     node = nodes.BmmBackward0()
     node.next_edges = edges
     node._raw_saved_mat2 = save(mat2) if to_self[0] is not None else None
@@ -79,6 +83,8 @@ def addmm(op, keys, self, mat1, mat2, beta, alpha):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, mat1, mat2, beta, alpha) if hot.off else op.table[keys](self, mat1, mat2, beta, alpha)
     edges = to_self, to_mat1, to_mat2 = gradient_edge(self), gradient_edge(mat1), gradient_edge(mat2)
+    if not (to_self[0] is not None or to_mat1[0] is not None or to_mat2[0] is not None):
+        return below(op, keys, self, mat1, mat2, beta, alpha) if hot.off else op.table[keys](self, mat1, mat2, beta, alpha)
     node = nodes.AddmmBackward0()
     node.next_edges = edges
     node._saved_beta = beta
@@ -98,6 +104,8 @@ def relu(op, keys, self):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self) if hot.off else op.table[keys](self)
     edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self) if hot.off else op.table[keys](self)
     node = nodes.ReluBackward0()
     node.next_edges = edges
     result = below(op, keys, self) if hot.off else op.table[keys](self)
@@ -110,6 +118,8 @@ def relu_(op, keys, self):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self) if hot.off else op.table[keys](self)
     edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self) if hot.off else op.table[keys](self)
     check_inplace(self)
     node = nodes.ReluBackward0()
     node.next_edges = edges
@@ -123,6 +133,8 @@ def gelu(op, keys, self, approximate):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, approximate) if hot.off else op.table[keys](self, approximate)
     edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, approximate) if hot.off else op.table[keys](self, approximate)
     node = nodes.GeluBackward0()
     node.next_edges = edges
     node._raw_saved_self = save(self)
@@ -136,6 +148,8 @@ def silu(op, keys, self):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self) if hot.off else op.table[keys](self)
     edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self) if hot.off else op.table[keys](self)
     node = nodes.SiluBackward0()
     node.next_edges = edges
     node._raw_saved_self = save(self)
@@ -148,6 +162,8 @@ def hardtanh_(op, keys, self, min_val, max_val):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, min_val, max_val) if hot.off else op.table[keys](self, min_val, max_val)
     edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, min_val, max_val) if hot.off else op.table[keys](self, min_val, max_val)
     check_inplace(self)
     node = nodes.HardtanhBackward0()
     node.next_edges = edges
@@ -163,6 +179,8 @@ def _softmax(op, keys, self, dim, half_to_float):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, dim, half_to_float) if hot.off else op.table[keys](self, dim, half_to_float)
     edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, dim, half_to_float) if hot.off else op.table[keys](self, dim, half_to_float)
     node = nodes.SoftmaxBackward0()
     node.next_edges = edges
     node._saved_dim = dim
@@ -177,6 +195,8 @@ def _log_softmax(op, keys, self, dim, half_to_float):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, dim, half_to_float) if hot.off else op.table[keys](self, dim, half_to_float)
     edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, dim, half_to_float) if hot.off else op.table[keys](self, dim, half_to_float)
     node = nodes.LogSoftmaxBackward0()
     node.next_edges = edges
     node._saved_dim = dim
@@ -191,6 +211,8 @@ def convolution(op, keys, input, weight, bias, stride, padding, dilation, transp
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups) if hot.off else op.table[keys](input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
     edges = to_input, to_weight, to_bias = gradient_edge(input), gradient_edge(weight), gradient_edge(bias)
+    if not (to_input[0] is not None or to_weight[0] is not None or to_bias[0] is not None):
+        return below(op, keys, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups) if hot.off else op.table[keys](input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
     node = nodes.ConvolutionBackward0()
     node.next_edges = edges
     node._saved_bias_shape = None if bias is None else bias.shape
@@ -210,9 +232,9 @@ def convolution(op, keys, input, weight, bias, stride, padding, dilation, transp
 def nll_loss_forward(op, keys, self, target, weight, reduction, ignore_index):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, target, weight, reduction, ignore_index) if hot.off else op.table[keys](self, target, weight, reduction, ignore_index)
-    if target._geometry.keys & AUTOGRAD_MASK:
+    if target._geometry.keys & RECORDS:
         raise not_differentiable('nll_loss_forward', 'target')
-    if weight is not None and weight._geometry.keys & AUTOGRAD_MASK:
+    if weight is not None and weight._geometry.keys & RECORDS:
         raise not_differentiable('nll_loss_forward', 'weight')
     edges = (gradient_edge(self),)
     if not (edges[0][0] is not None):
@@ -234,6 +256,8 @@ def mse_loss(op, keys, self, target, reduction):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, target, reduction) if hot.off else op.table[keys](self, target, reduction)
     edges = to_self, to_target = gradient_edge(self), gradient_edge(target)
+    if not (to_self[0] is not None or to_target[0] is not None):
+        return below(op, keys, self, target, reduction) if hot.off else op.table[keys](self, target, reduction)
     node = nodes.MseLossBackward0()
     node.next_edges = edges
     node._raw_saved_self = save(self)
@@ -248,6 +272,8 @@ def native_layer_norm(op, keys, input, normalized_shape, weight, bias, eps):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, input, normalized_shape, weight, bias, eps) if hot.off else op.table[keys](input, normalized_shape, weight, bias, eps)
     edges = to_input, to_weight, to_bias = gradient_edge(input), gradient_edge(weight), gradient_edge(bias)
+    if not (to_input[0] is not None or to_weight[0] is not None or to_bias[0] is not None):
+        return below(op, keys, input, normalized_shape, weight, bias, eps) if hot.off else op.table[keys](input, normalized_shape, weight, bias, eps)
     node = nodes.NativeLayerNormBackward0()
     node.next_edges = edges
     node._raw_saved_input = save(input)
@@ -264,9 +290,9 @@ def native_layer_norm(op, keys, input, normalized_shape, weight, bias, eps):
 def native_batch_norm(op, keys, input, weight, bias, running_mean, running_var, training, momentum, eps):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, input, weight, bias, running_mean, running_var, training, momentum, eps) if hot.off else op.table[keys](input, weight, bias, running_mean, running_var, training, momentum, eps)
-    if running_mean is not None and running_mean._geometry.keys & AUTOGRAD_MASK:
+    if running_mean is not None and running_mean._geometry.keys & RECORDS:
         raise not_differentiable('native_batch_norm', 'running_mean')
-    if running_var is not None and running_var._geometry.keys & AUTOGRAD_MASK:
+    if running_var is not None and running_var._geometry.keys & RECORDS:
         raise not_differentiable('native_batch_norm', 'running_var')
     edges = to_input, to_weight, to_bias = gradient_edge(input), gradient_edge(weight), gradient_edge(bias)
     if not (to_input[0] is not None or to_weight[0] is not None or to_bias[0] is not None):
@@ -308,6 +334,8 @@ def native_dropout(op, keys, input, p, train):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, input, p, train) if hot.off else op.table[keys](input, p, train)
     edges = (gradient_edge(input),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, input, p, train) if hot.off else op.table[keys](input, p, train)
     node = nodes.NativeDropoutBackward0()
     node.next_edges = edges
     node._saved_p = p
@@ -322,6 +350,8 @@ def max_pool2d_with_indices(op, keys, self, kernel_size, stride, padding, dilati
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, kernel_size, stride, padding, dilation, ceil_mode) if hot.off else op.table[keys](self, kernel_size, stride, padding, dilation, ceil_mode)
     edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, kernel_size, stride, padding, dilation, ceil_mode) if hot.off else op.table[keys](self, kernel_size, stride, padding, dilation, ceil_mode)
     node = nodes.MaxPool2DWithIndicesBackward0()
     node.next_edges = edges
     node._raw_saved_self = save(self)
@@ -340,6 +370,8 @@ def add_Tensor(op, keys, self, other, alpha):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
     edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    if not (to_self[0] is not None or to_other[0] is not None):
+        return below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
     node = nodes.AddBackward0()
     node.next_edges = edges
     node._saved_alpha = alpha
@@ -352,6 +384,8 @@ def add__Tensor(op, keys, self, other, alpha):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
     edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    if not (to_self[0] is not None or to_other[0] is not None):
+        return below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
     check_inplace(self)
     node = nodes.AddBackward0()
     node.next_edges = edges
@@ -365,6 +399,8 @@ def add_Scalar(op, keys, self, other, alpha):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
     edges = (gradient_edge(self), NO_EDGE)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
     node = nodes.AddBackward1()
     node.next_edges = edges
     result = below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
@@ -376,6 +412,8 @@ def sub_Tensor(op, keys, self, other, alpha):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
     edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    if not (to_self[0] is not None or to_other[0] is not None):
+        return below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
     node = nodes.SubBackward0()
     node.next_edges = edges
     node._saved_alpha = alpha
@@ -388,6 +426,8 @@ def sub__Tensor(op, keys, self, other, alpha):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
     edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    if not (to_self[0] is not None or to_other[0] is not None):
+        return below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
     check_inplace(self)
     node = nodes.SubBackward0()
     node.next_edges = edges
@@ -401,6 +441,8 @@ def mul_Tensor(op, keys, self, other):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
     edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    if not (to_self[0] is not None or to_other[0] is not None):
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
     node = nodes.MulBackward0()
     node.next_edges = edges
     node._raw_saved_other = save(other) if to_self[0] is not None else None
@@ -414,6 +456,8 @@ def mul__Tensor(op, keys, self, other):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
     edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    if not (to_self[0] is not None or to_other[0] is not None):
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
     check_inplace(self)
     node = nodes.MulBackward0()
     node.next_edges = edges
@@ -428,6 +472,8 @@ def mul_Scalar(op, keys, self, other):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
     edges = (gradient_edge(self), NO_EDGE)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
     node = nodes.MulBackward1()
     node.next_edges = edges
     node._saved_other = other
@@ -440,6 +486,8 @@ def div_Tensor(op, keys, self, other):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
     edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    if not (to_self[0] is not None or to_other[0] is not None):
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
     node = nodes.DivBackward0()
     node.next_edges = edges
     node._raw_saved_other = save(other)
@@ -453,6 +501,8 @@ def div_Scalar(op, keys, self, other):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
     edges = (gradient_edge(self), NO_EDGE)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
     node = nodes.DivBackward1()
     node.next_edges = edges
     node._saved_other = other
@@ -465,6 +515,8 @@ def pow_Tensor_Scalar(op, keys, self, exponent):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, exponent) if hot.off else op.table[keys](self, exponent)
     edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, exponent) if hot.off else op.table[keys](self, exponent)
     node = nodes.PowBackward0()
     node.next_edges = edges
     node._raw_saved_self = save(self)
@@ -478,6 +530,8 @@ def rsub_Scalar(op, keys, self, other, alpha):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
     edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
     node = nodes.RsubBackward1()
     node.next_edges = edges
     node._saved_alpha = alpha
@@ -490,6 +544,8 @@ def addcmul_(op, keys, self, tensor1, tensor2, value):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, tensor1, tensor2, value) if hot.off else op.table[keys](self, tensor1, tensor2, value)
     edges = to_self, to_tensor1, to_tensor2 = gradient_edge(self), gradient_edge(tensor1), gradient_edge(tensor2)
+    if not (to_self[0] is not None or to_tensor1[0] is not None or to_tensor2[0] is not None):
+        return below(op, keys, self, tensor1, tensor2, value) if hot.off else op.table[keys](self, tensor1, tensor2, value)
     check_inplace(self)
     node = nodes.AddcmulBackward0()
     node.next_edges = edges
@@ -505,6 +561,8 @@ def addcdiv_(op, keys, self, tensor1, tensor2, value):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, tensor1, tensor2, value) if hot.off else op.table[keys](self, tensor1, tensor2, value)
     edges = to_self, to_tensor1, to_tensor2 = gradient_edge(self), gradient_edge(tensor1), gradient_edge(tensor2)
+    if not (to_self[0] is not None or to_tensor1[0] is not None or to_tensor2[0] is not None):
+        return below(op, keys, self, tensor1, tensor2, value) if hot.off else op.table[keys](self, tensor1, tensor2, value)
     check_inplace(self)
     node = nodes.AddcdivBackward0()
     node.next_edges = edges
@@ -548,6 +606,8 @@ def neg(op, keys, self):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self) if hot.off else op.table[keys](self)
     edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self) if hot.off else op.table[keys](self)
     node = nodes.NegBackward0()
     node.next_edges = edges
     result = below(op, keys, self) if hot.off else op.table[keys](self)
@@ -559,6 +619,8 @@ def exp(op, keys, self):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self) if hot.off else op.table[keys](self)
     edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self) if hot.off else op.table[keys](self)
     node = nodes.ExpBackward0()
     node.next_edges = edges
     result = below(op, keys, self) if hot.off else op.table[keys](self)
@@ -571,6 +633,8 @@ def log(op, keys, self):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self) if hot.off else op.table[keys](self)
     edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self) if hot.off else op.table[keys](self)
     node = nodes.LogBackward0()
     node.next_edges = edges
     node._raw_saved_self = save(self)
@@ -583,6 +647,8 @@ def sqrt(op, keys, self):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self) if hot.off else op.table[keys](self)
     edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self) if hot.off else op.table[keys](self)
     node = nodes.SqrtBackward0()
     node.next_edges = edges
     result = below(op, keys, self) if hot.off else op.table[keys](self)
@@ -595,6 +661,8 @@ def tanh(op, keys, self):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self) if hot.off else op.table[keys](self)
     edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self) if hot.off else op.table[keys](self)
     node = nodes.TanhBackward0()
     node.next_edges = edges
     result = below(op, keys, self) if hot.off else op.table[keys](self)
@@ -607,6 +675,8 @@ def sigmoid(op, keys, self):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self) if hot.off else op.table[keys](self)
     edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self) if hot.off else op.table[keys](self)
     node = nodes.SigmoidBackward0()
     node.next_edges = edges
     result = below(op, keys, self) if hot.off else op.table[keys](self)
@@ -619,6 +689,8 @@ def sum(op, keys, self, dtype):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, dtype) if hot.off else op.table[keys](self, dtype)
     edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, dtype) if hot.off else op.table[keys](self, dtype)
     node = nodes.SumBackward0()
     node.next_edges = edges
     node._saved_self_shape = self.shape
@@ -631,6 +703,8 @@ def sum_dim_IntList(op, keys, self, dim, keepdim, dtype):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, dim, keepdim, dtype) if hot.off else op.table[keys](self, dim, keepdim, dtype)
     edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, dim, keepdim, dtype) if hot.off else op.table[keys](self, dim, keepdim, dtype)
     node = nodes.SumBackward1()
     node.next_edges = edges
     node._saved_self_shape = self.shape
@@ -645,6 +719,8 @@ def mean(op, keys, self, dtype):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, dtype) if hot.off else op.table[keys](self, dtype)
     edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, dtype) if hot.off else op.table[keys](self, dtype)
     node = nodes.MeanBackward0()
     node.next_edges = edges
     node._saved_self_shape = self.shape
@@ -657,6 +733,8 @@ def mean_dim(op, keys, self, dim, keepdim, dtype):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, dim, keepdim, dtype) if hot.off else op.table[keys](self, dim, keepdim, dtype)
     edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, dim, keepdim, dtype) if hot.off else op.table[keys](self, dim, keepdim, dtype)
     node = nodes.MeanBackward1()
     node.next_edges = edges
     node._saved_self_shape = self.shape
@@ -671,6 +749,8 @@ def view(op, keys, self, size):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, size) if hot.off else op.table[keys](self, size)
     edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, size) if hot.off else op.table[keys](self, size)
     node = nodes.ViewBackward0()
     node.next_edges = edges
     node._saved_self_shape = self.shape
@@ -683,6 +763,8 @@ def _unsafe_view(op, keys, self, size):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, size) if hot.off else op.table[keys](self, size)
     edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, size) if hot.off else op.table[keys](self, size)
     node = nodes.UnsafeViewBackward0()
     node.next_edges = edges
     node._saved_self_shape = self.shape
@@ -695,6 +777,8 @@ def _reshape_alias(op, keys, self, size, stride):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, size, stride) if hot.off else op.table[keys](self, size, stride)
     edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, size, stride) if hot.off else op.table[keys](self, size, stride)
     node = nodes.ReshapeAliasBackward0()
     node.next_edges = edges
     node._saved_self_shape = self.shape
@@ -707,6 +791,8 @@ def expand(op, keys, self, size, implicit):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, size, implicit) if hot.off else op.table[keys](self, size, implicit)
     edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, size, implicit) if hot.off else op.table[keys](self, size, implicit)
     node = nodes.ExpandBackward0()
     node.next_edges = edges
     node._saved_self_shape = self.shape
@@ -719,6 +805,8 @@ def permute(op, keys, self, dims):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, dims) if hot.off else op.table[keys](self, dims)
     edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, dims) if hot.off else op.table[keys](self, dims)
     node = nodes.PermuteBackward0()
     node.next_edges = edges
     node._saved_dims = tuple(dims)
@@ -731,6 +819,8 @@ def transpose_int(op, keys, self, dim0, dim1):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, dim0, dim1) if hot.off else op.table[keys](self, dim0, dim1)
     edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, dim0, dim1) if hot.off else op.table[keys](self, dim0, dim1)
     node = nodes.TransposeBackward0()
     node.next_edges = edges
     node._saved_dim0 = dim0
@@ -744,6 +834,8 @@ def t(op, keys, self):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self) if hot.off else op.table[keys](self)
     edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self) if hot.off else op.table[keys](self)
     node = nodes.TBackward0()
     node.next_edges = edges
     result = below(op, keys, self) if hot.off else op.table[keys](self)
@@ -755,6 +847,8 @@ def squeeze_dim(op, keys, self, dim):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
     edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
     node = nodes.SqueezeBackward1()
     node.next_edges = edges
     node._saved_self_shape = self.shape
@@ -767,6 +861,8 @@ def unsqueeze(op, keys, self, dim):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
     edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
     node = nodes.UnsqueezeBackward0()
     node.next_edges = edges
     node._saved_dim = dim
@@ -779,6 +875,8 @@ def select_int(op, keys, self, dim, index):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, dim, index) if hot.off else op.table[keys](self, dim, index)
     edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, dim, index) if hot.off else op.table[keys](self, dim, index)
     node = nodes.SelectBackward0()
     node.next_edges = edges
     node._saved_self_shape = self.shape
@@ -793,6 +891,8 @@ def slice_Tensor(op, keys, self, dim, start, end, step):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, dim, start, end, step) if hot.off else op.table[keys](self, dim, start, end, step)
     edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, dim, start, end, step) if hot.off else op.table[keys](self, dim, start, end, step)
     node = nodes.SliceBackward0()
     node.next_edges = edges
     node._saved_self_shape = self.shape
@@ -809,6 +909,8 @@ def split_Tensor(op, keys, self, split_size, dim):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, split_size, dim) if hot.off else op.table[keys](self, split_size, dim)
     edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, split_size, dim) if hot.off else op.table[keys](self, split_size, dim)
     node = nodes.SplitBackward0()
     node.next_edges = edges
     node._saved_split_size = split_size
@@ -824,6 +926,8 @@ def unbind_int(op, keys, self, dim):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
     edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
     node = nodes.UnbindBackward0()
     node.next_edges = edges
     node._saved_dim = dim
@@ -837,6 +941,8 @@ def zero_(op, keys, self):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self) if hot.off else op.table[keys](self)
     edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self) if hot.off else op.table[keys](self)
     check_inplace(self)
     node = nodes.ZeroBackward0()
     node.next_edges = edges
@@ -849,6 +955,8 @@ def clone(op, keys, self, memory_format):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, memory_format) if hot.off else op.table[keys](self, memory_format)
     edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, memory_format) if hot.off else op.table[keys](self, memory_format)
     node = nodes.CloneBackward0()
     node.next_edges = edges
     result = below(op, keys, self, memory_format) if hot.off else op.table[keys](self, memory_format)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from internals.core.dispatch_key import INFERENCE, DispatchKey, below
+from internals.core.dispatch_key import ADINPLACEORVIEW, DispatchKey, below
 from internals.core.dispatcher import OperatorHandle, dispatcher
 from internals.core.grad_mode import grad_mode, is_grad_enabled, is_inference_mode_enabled
 from internals.core.hot import hot
@@ -75,7 +75,7 @@ def as_view(base: TensorImpl, t: TensorImpl, creation_meta: str = "") -> None:
 
     A view of an inference tensor is another one: nothing is recorded of either, so nothing has to be remembered.
     """
-    if base._geometry.keys & INFERENCE:
+    if not base._geometry.keys & ADINPLACEORVIEW:
         return
     meta = base._autograd_meta
     if meta is not None and meta.base is not None:
@@ -86,7 +86,7 @@ def as_view(base: TensorImpl, t: TensorImpl, creation_meta: str = "") -> None:
 
 def count_write(t: TensorImpl) -> None:
     """The elements of `t` have changed. Raises RuntimeError for an inference tensor that has left inference mode."""
-    if not t._geometry.keys & INFERENCE:
+    if t._geometry.keys & ADINPLACEORVIEW:
         (t._version_counter or version_counter(t)).value += 1
     elif not is_inference_mode_enabled():
         raise RuntimeError(

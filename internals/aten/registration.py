@@ -99,7 +99,7 @@ def _kernel(op: OperatorHandle, key: str, target: str) -> KernelFunction:
         return MadeKernel(full, op, "internals.autograd.kernel:recording", takes_keys=True)
     if key == "CUDA":  # called once all tensors are known to be on one device
         return MadeKernel(full, op, "internals.cuda.device_check:checked")
-    return KernelFunction(full, takes_keys=key == "Autograd")
+    return KernelFunction(full, takes_keys=key == "Autograd", only_records=key == "Autograd")
 
 
 def call_text(op: DeclaredOperator) -> str:
@@ -134,7 +134,7 @@ class MadeKernel(KernelFunction):
     __slots__ = ("op", "maker", "made")
 
     def __init__(self, target: str, op: OperatorHandle, maker: str, takes_keys: bool = False) -> None:
-        super().__init__(target, takes_keys)
+        super().__init__(target, takes_keys, only_records=takes_keys)
         self.op, self.maker = op, KernelFunction(maker)
         self.made: Kernel | None = None
 

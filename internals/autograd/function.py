@@ -30,7 +30,7 @@ from typing import Any, ClassVar
 
 from internals._generated import ops
 from internals.aten.adinplaceorview import count_write
-from internals.core.dispatch_key import AUTOGRAD_MASK
+from internals.core.dispatch_key import RECORDS
 from internals.core.dtype import FLOATING
 from internals.core.grad_mode import is_grad_enabled, set_grad_mode
 from internals.core.hot import hot
@@ -192,7 +192,7 @@ class Function(metaclass=FunctionMeta):
         tensors = [a for a in args if isinstance(a, TensorImpl)]
         node._inputs = tuple(isinstance(a, TensorImpl) for a in args)
         node.needs_input_grad = tuple(isinstance(a, TensorImpl) and a.requires_grad for a in args)
-        records = is_grad_enabled() and any(t._geometry.keys & AUTOGRAD_MASK for t in tensors)
+        records = is_grad_enabled() and any(t._geometry.keys & RECORDS for t in tensors)
         edges = tuple(gradient_edge(t) for t in tensors)
         was = set_grad_mode(False)
         try:

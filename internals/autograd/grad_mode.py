@@ -15,6 +15,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+from internals.core.dispatch_key import ADINPLACEORVIEW
+from internals.core.dispatcher import tls
 from internals.core.grad_mode import set_grad_mode, set_inference_mode
 from internals.core.hot import hot
 
@@ -135,13 +137,15 @@ class inference_mode(_Block):
         self.mode = mode
 
     def __enter__(self) -> None:
-        self.before = set_inference_mode(self.mode), set_grad_mode(not self.mode)
+        self.before = set_inference_mode(self.mode), set_grad_mode(not self.mode), tls.included
+        tls.included = tls.included & ~ADINPLACEORVIEW if self.mode else tls.included | ADINPLACEORVIEW
         hot.off += self.mode
 
     def __exit__(self, *exception: Any) -> None:
         hot.off -= self.mode
         set_inference_mode(self.before[0])
         set_grad_mode(self.before[1])
+        tls.included = self.before[2]
 
     def clone(self) -> inference_mode:
         return type(self)(self.mode)

@@ -20,7 +20,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from internals.core.dispatch_key import AUTOGRAD_MASK
+from internals.core.dispatch_key import RECORDS
 from internals.core.dispatcher import OperatorHandle, dispatcher
 from internals.core.dtype import FLOATING
 from internals.core.geometry import requiring_grad
@@ -34,7 +34,7 @@ _new = object.__new__
 
 def gradient_edge(t: Any) -> Edge:
     """Where a gradient of `t` goes: to the node that made it, or to the `AccumulateGrad` of a leaf. `NO_EDGE` if nowhere."""
-    if t is None or not t._geometry.keys & AUTOGRAD_MASK:
+    if t is None or not t._geometry.keys & RECORDS:
         return NO_EDGE
     meta = t._autograd_meta
     if meta is None:
@@ -64,7 +64,7 @@ def grad_fn(t: Any) -> Any:
     meta = t._autograd_meta
     if meta is None:
         return None
-    if meta.base is not None and t._geometry.keys & AUTOGRAD_MASK:
+    if meta.base is not None and t._geometry.keys & RECORDS:
         _refresh_view(t, meta)
     return None if meta.edge is None else meta.edge[0]
 
@@ -123,7 +123,7 @@ def check_inplace(t: Any) -> None:
     meta = t._autograd_meta
     if meta is not None and meta.base is not None:
         _check_view(meta)
-    if t._geometry.keys & AUTOGRAD_MASK:
+    if t._geometry.keys & RECORDS:
         if grad_fn(t) is None:
             base = None if meta is None else meta.base
             what = "a leaf Variable" if base is None or not base.requires_grad else "a view of a leaf Variable"
@@ -140,7 +140,7 @@ def rebase_history(t: Any, node: Node) -> None:
     base = meta.base
     if base is None:
         _move_retain_grad(meta, node)
-        begins = not g.keys & AUTOGRAD_MASK
+        begins = not g.keys & RECORDS
         t._geometry = requiring_grad(g)
         meta.edge = (node, 0)
         if begins:
@@ -148,7 +148,7 @@ def rebase_history(t: Any, node: Node) -> None:
         return
     from .copy_slices import CopySlices
 
-    begins = not base._geometry.keys & AUTOGRAD_MASK
+    begins = not base._geometry.keys & RECORDS
     slices = CopySlices(base, t, node, gradient_edge(base))
     base_meta = autograd_meta(base)
     _move_retain_grad(base_meta, slices)
@@ -190,7 +190,7 @@ def _refresh_view(t: Any, meta: Any) -> None:
     if meta.attr_version == version:
         return
     base = meta.base
-    if base._geometry.keys & AUTOGRAD_MASK:
+    if base._geometry.keys & RECORDS:
         _check_view(meta, "its base or another view of its base has been")
         from . import pairs
 

@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter, methodcaller
 from typing import Any, NamedTuple
 
-from internals.core.dispatch_key import AUTOGRAD_MASK
+from internals.core.dispatch_key import RECORDS
 from internals.core.dispatcher import Kernel, OperatorHandle, dispatcher
 from internals.core.grad_mode import grad_mode, is_grad_enabled
 from internals.core.hot import hot
@@ -83,7 +83,7 @@ def recording(op: OperatorHandle, node_class: type[Node]) -> Kernel:
             return run_below(op, keys, args)
         for name in without:
             given = args[place[name]]
-            if given is not None and given._geometry.keys & AUTOGRAD_MASK:
+            if given is not None and given._geometry.keys & RECORDS:
                 raise not_differentiable(schema.name, name)
         edges = gradient_edges(args[sources[0]] if of_list else [args[i] for i in sources])
         if not [to for to, _ in edges if to is not None]:
@@ -118,7 +118,7 @@ def _wanted(edges: Sequence[Edge], users: list[int]) -> bool:
 
 def overwriting(op: OperatorHandle, keys: int, *args: Any) -> Any:
     """The kernel of what no gradient passes, `eq_` say: what was there before no longer counts."""
-    if grad_mode.off and not is_grad_enabled():
+    if not args[0]._geometry.keys & RECORDS or (grad_mode.off and not is_grad_enabled()):
         return run_below(op, keys, args)
     check_inplace(args[0])
     run_below(op, keys, args)

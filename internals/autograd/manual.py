@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from internals.core.dispatch_key import RECORDS
 from internals.core.dispatcher import OperatorHandle
 from internals.core.dtype import FLOATING
 from internals.core.grad_mode import is_grad_enabled
@@ -34,7 +35,8 @@ class CopyBackwards(Node):
 
 
 def copy_(op: OperatorHandle, keys: int, self: Any, src: Any, non_blocking: bool = False) -> Any:
-    if not is_grad_enabled() or self._geometry.dtype.category < FLOATING:
+    records = is_grad_enabled() and (self.requires_grad or src.requires_grad)
+    if not records or self._geometry.dtype.category < FLOATING:
         return run_below(op, keys, (self, src, non_blocking))
     check_inplace(self)
     node = CopyBackwards()
@@ -62,14 +64,14 @@ def resize_(op: OperatorHandle, keys: int, self: Any, *args: Any) -> Any:
 
 
 def set_(op: OperatorHandle, keys: int, self: Any, *args: Any) -> Any:
-    if is_grad_enabled():
+    if is_grad_enabled() and self.requires_grad:
         check_inplace(self)
     return run_below(op, keys, (self, *args))
 
 
 def out_variant(op: OperatorHandle, keys: int, *args: Any) -> Any:
     """Run `op(..., out=t)` where nothing is recorded. Raises RuntimeError where something should be."""
-    if is_grad_enabled():
+    if op.keys_of(args) & RECORDS and is_grad_enabled():
         raise RuntimeError(
             f"{op.schema.name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments requires grad."

@@ -20,7 +20,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from internals.core.dispatch_key import INFERENCE
+from internals.core.dispatch_key import ADINPLACEORVIEW
 from internals.core.geometry import requiring_grad
 from internals.core.grad_mode import is_grad_enabled, set_grad_mode
 from internals.core.tensor_impl import AutogradMeta, TensorImpl, make
@@ -104,7 +104,7 @@ def save(t: Any) -> Any:
         return None
     saved = _new(SavedVariable)
     saved.hooks = None
-    if t._geometry.keys & INFERENCE:
+    if not t._geometry.keys & ADINPLACEORVIEW:
         raise RuntimeError(
             "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
             "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, "

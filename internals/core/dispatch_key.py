@@ -4,9 +4,13 @@ A key set is an int with one bit per key, so "which layer is next?" is `bit_leng
 is a mask. The enum's order *is* the priority: a call enters at the highest key of its arguments and works its way down to
 a backend, which computes.
 
-How the real one differs: PyTorch has about fifty functionality keys and separates them from the backend bits; and its
-tensors carry the Autograd key always (the kernel then looks whether a gradient is required), while here the bit is set only
-on tensors that require one.
+A tensor carries the keys of its backend, of Autograd, of ADInplaceOrView and of Autocast, whatever is done with it; one made in
+inference mode lacks those that keep books. Two more bits, above all keys, are nobody's key: `RECORDS` says that a tensor
+requires a gradient, `INFERENCE` that it was made in inference mode. They let the fast lane know, without looking at the
+tensors, that a kernel would step aside; no key set that is shown has them.
+
+How the real one differs: PyTorch has about fifty functionality keys, separates them from the backend bits, and has no bits of
+that kind.
 """
 
 from __future__ import annotations
@@ -42,9 +46,9 @@ class DispatchKey(IntEnum):
     __str__ = __repr__
 
 
-# No call enters at Undefined; its bit marks inference tensors (PyTorch marks them by the absence of ADInplaceOrView).
-INFERENCE = 1 << DispatchKey.Undefined
-ADINPLACEORVIEW = int(DispatchKey.ADInplaceOrView)
+RECORDS, INFERENCE = 1 << 28, 1 << 29  # below 2**30, Python's integers are quickest
+KEYS = RECORDS - 1
+ADINPLACEORVIEW = 1 << DispatchKey.ADInplaceOrView
 BACKENDS = (DispatchKey.CPU, DispatchKey.CUDA, DispatchKey.Meta)
 ALIASES = (DispatchKey.Autograd, DispatchKey.CompositeExplicitAutograd, DispatchKey.CompositeImplicitAutograd)
 _AUTOGRAD_OF = {
@@ -65,12 +69,12 @@ def key_set(keys: Iterable[DispatchKey]) -> int:
 
 def keys_in(bits: int) -> list[DispatchKey]:
     """The keys of a key set, highest priority first."""
-    return [DispatchKey(i) for i in range(bits.bit_length() - 1, -1, -1) if bits >> i & 1]
+    return [DispatchKey(i) for i in range((bits & KEYS).bit_length() - 1, -1, -1) if bits >> i & 1]
 
 
 def highest(bits: int) -> DispatchKey:
     """The key a call with these keys enters at."""
-    return DispatchKey(bits.bit_length() - 1) if bits else DispatchKey.Undefined
+    return DispatchKey(max((bits & KEYS).bit_length() - 1, 0))
 
 
 def below(key: int) -> int:
@@ -89,3 +93,22 @@ def autograd_key(backend: DispatchKey) -> DispatchKey:
 
 BACKEND_MASK = key_set(BACKENDS)
 AUTOGRAD_MASK = key_set(AUTOGRAD_KEYS)
+AUTOCAST_MASK = key_set((DispatchKey.AutocastCPU, DispatchKey.AutocastCUDA))
+
+
+class DispatchKeySet:
+    """A key set to look at: what `torch._C._dispatch_keys(t)` shows."""
+
+    __slots__ = ("bits",)
+
+    def __init__(self, bits: int) -> None:
+        self.bits = bits & KEYS
+
+    def has(self, key: DispatchKey) -> bool:
+        return self.bits >> key & 1 == 1
+
+    def highestPriorityTypeId(self) -> DispatchKey:
+        return highest(self.bits)
+
+    def __repr__(self) -> str:
+        return f"DispatchKeySet({', '.join(key.name for key in reversed(keys_in(self.bits)))})"

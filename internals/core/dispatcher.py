@@ -38,13 +38,16 @@ Around = Callable[["OperatorHandle", tuple[Any, ...]], Any]
 class KernelFunction:
     """A registered kernel: the function, where it came from, and whether it wants the key set to redispatch with.
 
-    `target` may be a callable or "module:function", imported on first use so that `import internals` stays light.
+    `target` may be a callable or "module:function", imported on first use so that `import internals` stays light. One that
+    `only_records` steps aside where no tensor requires a gradient.
     """
 
-    __slots__ = ("target", "takes_keys", "note")
+    __slots__ = ("target", "takes_keys", "only_records", "note")
 
-    def __init__(self, target: Kernel | str, takes_keys: bool = False, note: str = "") -> None:
-        self.target, self.takes_keys, self.note = target, takes_keys, note
+    def __init__(
+        self, target: Kernel | str, takes_keys: bool = False, only_records: bool = False, note: str = ""
+    ) -> None:
+        self.target, self.takes_keys, self.only_records, self.note = target, takes_keys, only_records, note
 
     def function(self) -> Kernel:
         if isinstance(self.target, str):
@@ -63,7 +66,7 @@ class KernelFunction:
 
 
 FALLTHROUGH = KernelFunction(lambda *args: None, note="fallthrough")
-AUTOGRAD_NOT_IMPLEMENTED = KernelFunction("internals.autograd.not_implemented:warn_in_backward", takes_keys=True)
+AUTOGRAD_NOT_IMPLEMENTED = KernelFunction("internals.autograd.not_implemented:warn_in_backward", True, only_records=True)
 
 
 class OperatorHandle:
@@ -216,7 +219,8 @@ class Dispatcher:
             keys &= dk.below(key)
         if trace is not None:
             kind = "composite" if rule in ("math kernel", "default backend kernel") else "kernel"
-            trace.append({"op": op.name, "key": key, "kernel": kernel.name, "kind": kind, "rule": rule})
+            left = dk.keys_in(keys & dk.below(key))
+            trace.append({"op": op.name, "key": key, "kernel": kernel.name, "kind": kind, "rule": rule, "left": left})
         f = kernel.function()
         return f(op, keys & dk.below(key), *args) if kernel.takes_keys else f(*args)
 
@@ -251,15 +255,27 @@ class _Table(dict[int, Kernel]):
 
     def __missing__(self, keys: int) -> Kernel:
         some = keys if keys & dk.BACKEND_MASK else keys | 1 << DispatchKey.CPU  # an empty list of tensors
-        kernel = self[keys] = dispatcher.resolve(self.op, some)
+        if keys & dk.INFERENCE:
+            some |= dk.ADINPLACEORVIEW  # by default threads include it
+        if not keys & dk.RECORDS and self._steps_aside(some):
+            some &= ~dk.AUTOGRAD_MASK
+        kernel = self[keys] = dispatcher.resolve(self.op, some & ~_EXCLUDED)
         return kernel
+
+    def _steps_aside(self, keys: int) -> bool:
+        found = [self.op.kernel_for(key) for key in dk.keys_in(keys & dk.AUTOGRAD_MASK)]
+        return all(kernel is not None and kernel[0].only_records for kernel in found)
+
+
+_INCLUDED = dk.ADINPLACEORVIEW | 1 << DispatchKey.BackendSelect
+_EXCLUDED = dk.AUTOCAST_MASK
 
 
 class _ThreadLocal(threading.local):
     """What this thread adds to and takes from every call's key set (`c10/core/impl/LocalDispatchKeySet.h`)."""
 
-    included: int = 0
-    excluded: int = 0
+    included: int = _INCLUDED
+    excluded: int = _EXCLUDED
     trace: list[dict[str, Any]] | None = None
     around: Around | None = None
 
@@ -270,14 +286,18 @@ dispatcher = Dispatcher()
 
 @contextmanager
 def include_keys(*keys: DispatchKey) -> Iterator[None]:
-    """Calls in this block also go through `keys` (`c10::impl::IncludeDispatchKeyGuard`)."""
-    outer = tls.included
+    """Calls in this block also go through `keys` (`c10::impl::IncludeDispatchKeyGuard`).
+
+    Keys of Autocast, which every tensor has and every thread excludes at first, are no longer excluded (`torch.autocast`).
+    """
+    outer = tls.included, tls.excluded
     tls.included |= dk.key_set(keys)
+    tls.excluded &= ~(dk.key_set(keys) & dk.AUTOCAST_MASK)
     try:
         with hot.detour():
             yield
     finally:
-        tls.included = outer
+        tls.included, tls.excluded = outer
 
 
 @contextmanager
@@ -294,7 +314,10 @@ def exclude_keys(*keys: DispatchKey) -> Iterator[None]:
 
 @contextmanager
 def trace_dispatch() -> Iterator[list[dict[str, Any]]]:
-    """Collect one dict per step while the block runs: `op`, `key`, `kernel`, `kind` and the `rule` that chose the kernel."""
+    """Collect one dict per step while the block runs: `op`, `key`, `kernel`, `kind` and the `rule` that chose the kernel.
+
+    One that ran a kernel has the keys that were `left`.
+    """
     outer = tls.trace
     steps: list[dict[str, Any]] = []
     tls.trace = steps

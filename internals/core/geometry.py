@@ -23,7 +23,7 @@ from . import dtype as dt
 from .allocator import LARGEST
 from .cpu_allocator import Block, caching_allocator
 from .device import CPU, device
-from .dispatch_key import ADINPLACEORVIEW, AUTOGRAD_MASK, INFERENCE, autograd_key, backend_key
+from .dispatch_key import ADINPLACEORVIEW, INFERENCE, RECORDS, DispatchKey, autograd_key, backend_key
 from .dtype import COMPLEX, FLOATING, dtype, float16
 from .size import Size
 
@@ -32,10 +32,10 @@ class Geometry:
     """Sizes, strides (in elements), dtype, device and dispatch keys, with what follows from them.
 
     `numel` elements; `span`, how many lie from the first to the last, gaps included; `nbytes` a contiguous copy needs;
-    `is_contiguous`; `plain`: a contiguous CPU tensor with memory that needs no keys but its backend's; `fast`: plain and of a
+    `is_contiguous`; `plain`: a contiguous CPU tensor with memory, of which nothing is recorded; `fast`: plain and of a
     floating or complex dtype, the case the fast lane is for; `free_list`: the allocator's free list that serves plain
-    tensors; `without_grad`: the same less the Autograd key, which is what a kernel gives its result; `with_grad`: the same with
-    that key, once somebody asked for it (`requiring_grad`); `fast_recorded`: `fast` but for that key; `alone`: a tuple of nothing
+    tensors; `without_grad`: the same less the bit `RECORDS`, which is what a kernel gives its result; `with_grad`: the same with
+    that bit, once somebody asked for it (`requiring_grad`); `fast_recorded`: `fast` but for that bit; `alone`: a tuple of nothing
     but this geometry.
     """
 
@@ -118,13 +118,17 @@ def requiring_grad(g: Geometry) -> Geometry:
     """The same geometry on a tensor that requires a gradient."""
     found = g.with_grad
     if found is None:
-        bit = 1 << autograd_key(backend_key(g.device.type))
-        found = g.with_grad = with_keys(g, g.keys | bit)
+        found = g.with_grad = with_keys(g, g.keys | RECORDS)
     return found
 
 
+AUTOCAST = {DispatchKey.CPU: 1 << DispatchKey.AutocastCPU, DispatchKey.CUDA: 1 << DispatchKey.AutocastCUDA}
+
+
 def default_keys(device: device) -> int:
-    return 1 << backend_key(device.type) | 1 << ADINPLACEORVIEW
+    """The keys of a tensor: those of its backend, of the layers that keep books, and of Autocast, which "meta" has not."""
+    backend = backend_key(device.type)
+    return 1 << backend | ADINPLACEORVIEW | 1 << autograd_key(backend) | AUTOCAST.get(backend, 0)
 
 
 def contiguous_strides(sizes: Sequence[int]) -> tuple[int, ...]:
@@ -295,8 +299,8 @@ def _make(sizes: tuple[int, ...], strides: tuple[int, ...], dtype: dtype, device
     g.free_list = caching_allocator.free_list(g.nbytes) if g.plain else []
     g.like = {}
     g.alone = (g,)
-    if keys & AUTOGRAD_MASK:
-        g.without_grad, g.with_grad = with_keys(g, keys & ~AUTOGRAD_MASK), g
+    if keys & RECORDS:
+        g.without_grad, g.with_grad = with_keys(g, keys & ~RECORDS), g
         g.fast_recorded = g.without_grad.fast and keys & INFERENCE == 0
     else:
         g.without_grad, g.with_grad, g.fast_recorded = g, None, False

@@ -22,7 +22,7 @@ import numpy as np
 from . import dtype as dt
 from .cpu_allocator import Block, caching_allocator
 from .device import CPU, device
-from .dispatch_key import AUTOGRAD_MASK, INFERENCE
+from .dispatch_key import ADINPLACEORVIEW, AUTOGRAD_MASK, INFERENCE, RECORDS
 from .dtype import dtype
 from .geometry import (
     Geometry,
@@ -42,6 +42,7 @@ from .tracer import tracer
 
 _T = TypeVar("_T", bound="TensorImpl")
 _new: Any = object.__new__
+_BOOKS = AUTOGRAD_MASK | ADINPLACEORVIEW | RECORDS  # what a tensor made in inference mode does without
 _entry = tuple.__getitem__  # `Size` has one of its own, for slices
 _stats = caching_allocator.stats
 
@@ -192,7 +193,7 @@ class TensorImpl:
 
     @property
     def requires_grad(self) -> bool:
-        return self._geometry.keys & AUTOGRAD_MASK != 0
+        return self._geometry.keys & RECORDS != 0
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -228,7 +229,7 @@ class TensorImpl:
 
     def is_inference(self) -> bool:
         """Whether the tensor was made in inference mode: it counts no versions and autograd does not know it."""
-        return self._geometry.keys & INFERENCE != 0
+        return not self._geometry.keys & ADINPLACEORVIEW
 
     @property
     def _version(self) -> int:
@@ -366,7 +367,7 @@ def empty_pinned(g: Geometry) -> Any:
 def newly_made(t: Any) -> Any:
     """`t`, which looks at memory no tensor has looked at before: in inference mode that makes it an inference tensor."""
     if is_inference_mode_enabled():
-        t._geometry = with_keys(t._geometry, t._geometry.keys & ~AUTOGRAD_MASK | INFERENCE)
+        t._geometry = with_keys(t._geometry, t._geometry.keys & ~_BOOKS | INFERENCE)
     return t
 
 

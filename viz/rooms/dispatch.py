@@ -30,6 +30,7 @@ class Step:
     kind: str
     kernel: str
     rule: str = ""
+    left: tuple[str, ...] = ()
 
     @property
     def falls_back(self) -> bool:
@@ -74,8 +75,7 @@ class Dispatch(Picture):
         step = call.at(key)
         if step is not None:
             return "fell through" if step.kind == "fallthrough" else "ran"
-        below_the_last = self.keys.index(key) > self.keys.index(call.steps[-1].key)
-        return "not reached" if below_the_last else "not in the key set"
+        return "not reached" if key in call.steps[-1].left else "not in the key set"
 
     def text(self) -> str:
         return dispatch_text(self)
@@ -103,7 +103,8 @@ def scene(function: str, steps: list[dict[str, Any]]) -> Dispatch:
     for step in steps:
         if last is None or step["op"] != last["op"] or step["key"] >= last["key"]:
             calls.append(Call(step["op"]))
-        calls[-1].steps.append(Step(step["key"].name, step["kind"], step["kernel"], step.get("rule", "")))
+        left = tuple(key.name for key in step.get("left", ()))
+        calls[-1].steps.append(Step(step["key"].name, step["kind"], step["kernel"], step.get("rule", ""), left))
         last = step
     keys: list[str] = []
     if steps:

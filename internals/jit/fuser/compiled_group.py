@@ -13,9 +13,9 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from internals.core.dispatch_key import AUTOGRAD_MASK, INFERENCE
+from internals.core.dispatch_key import RECORDS
 from internals.core.dtype import dtype, get_default_dtype
-from internals.core.geometry import Geometry, default_keys
+from internals.core.geometry import Geometry
 from internals.core.grad_mode import is_grad_enabled
 from internals.core.hot import hot
 from internals.jit.runtime.node_functions import run_subgraph
@@ -92,9 +92,7 @@ class CompiledGroup:
         if not geometries or not is_enabled() or type(None) in key:
             return False
         device = geometries[0].device
-        if any(
-            g.device is not device or g.keys & ~(INFERENCE | AUTOGRAD_MASK) != default_keys(device) for g in geometries
-        ):
+        if any(g.device is not device for g in geometries):
             return False
         return max(g.numel for g in geometries) >= settings.chosen.threshold
 
@@ -105,7 +103,7 @@ def _key(inputs: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _requires_grad(x: Any) -> bool:
-    return isinstance(x, Geometry) and x.keys & AUTOGRAD_MASK != 0
+    return isinstance(x, Geometry) and x.keys & RECORDS != 0
 
 
 class Operators:

@@ -22,7 +22,6 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from internals.core.device import CPU
-from internals.core.dispatch_key import AUTOGRAD_MASK
 from internals.core.dtype import float32
 from internals.core.geometry import default_keys
 from internals.core.hot import hot
@@ -159,7 +158,6 @@ def _is_plain(t: Any) -> bool:
         g.dtype is float32
         and g.device is CPU
         and g.keys == default_keys(CPU)
-        and not g.keys & AUTOGRAD_MASK
         and g.numel > 0
     )
 
