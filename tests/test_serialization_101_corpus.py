@@ -24,7 +24,7 @@ PROMOTES = {"promotion"}
 REFUSED_SCRIPTS = """
 amax_and_amin builtin_functions cross_entropy dict_argument dict_literal dict_methods dict_result enumerated_and_zipped
 formatted indexed_by_mask indexed_by_tensor integers interpolated like_another list_methods logic math_functions
-no_gradient_inside not_a_number python_numbers_out_of_a_tensor range_with_step sorted_and_reversed strings swapped_axes
+no_gradient_inside norms not_a_number python_numbers_out_of_a_tensor range_with_step sorted_and_reversed strings swapped_axes
 """.split()
 REFUSED_TRACES = """
 amax_and_amin cosine cross_entropy dict_result indexed_by_mask indexed_by_tensor integers interpolated layer_norm
