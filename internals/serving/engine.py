@@ -38,6 +38,8 @@ class Engine:
         self.metrics = Metrics()
         self.repository = ModelRepository(settings, self.make_batcher, log.event)
         self.stopping = asyncio.Event()
+        self.under_way = 0  # requests that were accepted and are not answered yet
+        self.turned_away = 0  # requests that came when it was stopping
 
     @property
     def accepting(self) -> bool:
@@ -59,10 +61,13 @@ class Engine:
     async def answer(self, request: InferRequest, write: Callable[[InferResponse], Answer]) -> Answer:
         """What the transport's `write` makes of the response. Only then was the request answered, and is it counted as "ok"."""
         began = perf_counter()
-        version, outcome = request.version, "internal"
+        version, outcome, accepted = request.version, "internal", False
         try:
             if not self.accepting:
+                self.turned_away += 1
                 raise Unavailable("the server is shutting down")
+            self.under_way += 1
+            accepted = True
             entry = self.repository.get(request.model, request.version)
             version = entry.model.version
             request.inputs = arrange(request.inputs, entry.model.signature)
@@ -81,6 +86,7 @@ class Engine:
             outcome = "deadline_exceeded" if late else "cancelled"  # gRPC cancels what is late, too
             raise
         finally:
+            self.under_way -= accepted
             self.metrics.request(request.model, version, outcome, perf_counter() - began)
 
     def refuse(self, model: str, version: str, error: ServingError, seconds: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import threading
 import time
@@ -17,7 +18,10 @@ grpc = pytest.importorskip("grpc", reason="the extra `serving` is not installed"
 
 import internals as torch
 from internals import serving
+from internals.serving.engine import Engine
+from internals.serving.observe.logs import Log
 from internals.serving.protocol.schema import open_inference
+from internals.serving.transport.grpc_server import GrpcServer
 from tests.serving.models_to_serve import Gate, refuses_negatives
 
 Serve = Callable[..., Any]
@@ -347,3 +351,31 @@ def test_two_models_do_not_wait_for_each_other(serve: Serve, mlp: Any) -> None:
         assert client.infer("mlp", torch.zeros(2, 8), timeout=20).shape == (2, 3)
         gate.open.set()
         assert slow.result().tolist() == [[2.0, 2.0]]
+
+
+def test_grpc_hangs_up_when_the_last_call_was_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine calls reach the event loop late: whatever gRPC still holds at the end, it cancels."""
+    turned_away = []
+
+    async def late_calls(engine: Engine) -> None:
+        for _ in range(6):
+            await asyncio.sleep(0.03)
+            engine.turned_away += 1
+
+    async def stop() -> None:
+        engine = Engine(serving.Settings(port=0), Log(stream=io.StringIO()))
+        server = GrpcServer(engine)
+        hang_up = server.server.stop
+
+        async def count_and_hang_up(grace: float) -> None:
+            turned_away.append(engine.turned_away)
+            await hang_up(grace)
+
+        monkeypatch.setattr(server.server, "stop", count_and_hang_up)
+        await server.start()
+        calls = asyncio.create_task(late_calls(engine))
+        await server.stop(20.0)
+        await calls
+
+    asyncio.run(stop())
+    assert turned_away == [6]

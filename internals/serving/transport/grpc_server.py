@@ -9,6 +9,7 @@ same C core driven by Python's event loop.
 from __future__ import annotations
 
 import asyncio
+from time import monotonic
 from typing import Any
 
 import grpc
@@ -22,15 +23,17 @@ from .security import TokenInterceptor, server_credentials
 
 STREAMS = 1000  # calls over one connection, with those that were reset and are not cleared away yet
 PENDING = 12 * STREAMS  # calls that gRPC keeps until our event loop comes to hear of them
-FAREWELL = 0.05  # seconds in which a server that stops still says "unavailable", before it only hangs up
+FAREWELL = 0.05  # seconds without a new call in which a server that stops still says "unavailable", before it hangs up
+TURNS = 5  # how often it looks in that time: a process that did not run for long has to see what waits for it first
+PATIENCE = 1.0  # seconds for those that go on asking
 
 
 class GrpcServer:
     """`await start()` returns the address it listens at; `await stop(grace)` finishes what was accepted."""
 
     def __init__(self, engine: Engine) -> None:
+        self.engine, self.settings = engine, engine.settings
         settings = engine.settings
-        self.settings = settings
         token = [] if settings.token is None else [TokenInterceptor(settings.token)]
         self.server = grpc.aio.server(interceptors=token, options=options(settings.max_message_bytes))
         self.server.add_generic_rpc_handlers((handlers(engine),))
@@ -58,10 +61,25 @@ class GrpcServer:
         return f"{bracketed(self.settings.host)}:{port}"
 
     async def stop(self, grace: float) -> None:
-        """Finishes what was accepted. Calls that gRPC has but has not handed over yet it would cancel: first they are refused."""
+        """Finishes what was accepted, and refuses what comes meanwhile. Only then it hangs up.
+
+        When gRPC stops it cancels the calls that it has and has not handed over yet: such a client would be told
+        CANCELLED, which it never asked for.
+        """
+        until = monotonic() + grace
         await self.tell(False)
-        await asyncio.sleep(min(grace, FAREWELL))
-        await self.server.stop(grace)
+        while self.engine.under_way and monotonic() < until:
+            await asyncio.sleep(FAREWELL / TURNS)
+        await self.refuse_the_last(min(until, monotonic() + PATIENCE))
+        await self.server.stop(max(until - monotonic(), 0))
+
+    async def refuse_the_last(self, until: float) -> None:
+        """Returns when no call has come for a while. On a busy machine calls come one by one, long after they were sent."""
+        quiet, turned_away = 0, self.engine.turned_away
+        while quiet < TURNS and monotonic() < until:
+            await asyncio.sleep(FAREWELL / TURNS)
+            quiet = quiet + 1 if self.engine.turned_away == turned_away else 0
+            turned_away = self.engine.turned_away
 
     async def tell(self, serving: bool) -> None:
         """What the health service answers from now on."""
