@@ -1,7 +1,8 @@
 """The command line: `python -m internals COMMAND`.
 
 A command is one line in `COMMANDS`; its module is imported only when the command is called, and has a
-`main(arguments)` that returns the exit status. One that draws is in `viz`, which nothing else here knows of.
+`main(arguments)` that returns the exit status. One that draws is in `viz`, and those that PyTorch has nothing like are in
+`apparatus`: nothing else here knows of these two.
 
 How the real one differs: PyTorch has no such front end; its tools are separate modules and scripts, such as
 `python -m torch.utils.collect_env` and `torchrun`.
@@ -24,13 +25,13 @@ class Command(NamedTuple):
 
 COMMANDS: dict[str, Command] = {
     "convert": Command("internals.serialization.convert", "rewrite a saved module for PyTorch 1.0.1 or today's, or tensors"),
-    "doctor": Command("internals.doctor", "what is present and absent here, what for, and how to get it"),
+    "doctor": Command("apparatus.doctor", "what is present and absent here, what for, and how to get it"),
     "inspect": Command("internals.serialization.inspection.inspect", "what is inside a .pt, .pth, .pt2 or .safetensors file"),
     "run": Command("internals.serialization.run", "runs a saved program on arrays and numbers"),
     "serve": Command("internals.serving.command", "serves saved models over gRPC and REST, many requests to a batch"),
     "where": Command("internals.source_map.command", "where in PyTorch is it, in 1.0.1 and today, and which notebook shows it"),
     "explore": Command("viz.rooms.explore_page.command", "a page of a function or saved model: source, graph, bytecode, kernel"),
-    "fuzz-archive": Command("internals.serialization.fuzzing.fuzz", "loads damaged archives and reports each one that does harm"),
+    "fuzz-archive": Command("apparatus.fuzzing.fuzz", "loads damaged archives and reports each one that does harm"),
 }
 
 
@@ -45,8 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"internals has no command '{name}'; it has: {', '.join(COMMANDS)}", file=sys.stderr)
         return 2
     module = COMMANDS[name].module
-    if module.startswith("viz.") and importlib.util.find_spec("viz") is None:
-        print(f"{name} draws with the package viz, which is not here: it comes with the repository", file=sys.stderr)
+    package = module.partition(".")[0]
+    if importlib.util.find_spec(package) is None:
+        print(f"{name} needs the package {package}, which is not here: it comes with the repository", file=sys.stderr)
         return 1
     try:
         status: int = importlib.import_module(module).main(rest)

@@ -17,8 +17,8 @@ OVERVIEWS = (
     "internals/aten/compiled/convolution", "internals/aten/native", "internals/aten/native/fft",
     "internals/aten/native/linalg", "internals/aten/native/random", "internals/aten/native/special",
     "internals/profiler", "internals/serving", "internals/serving/batching",
-    "internals/serving/models", "internals/serving/observe", "internals/serving/payloads", "internals/serving/protocol",
-    "internals/serving/transport", "internals/serving/two_https", "viz/rooms/explore_page",
+    "internals/serving/models", "internals/serving/observe", "apparatus/payloads", "internals/serving/protocol",
+    "internals/serving/transport", "apparatus/two_https", "viz/rooms/explore_page",
 )  # fmt: skip
 WITHOUT_A_REAL_ONE = ("exercises", "internals/source_map", "tools/browser", "tools/site", "workshop/hub")
 TEXTS = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]

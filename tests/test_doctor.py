@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from apparatus import doctor
 from internals import __main__ as command_line
-from internals import doctor
 
 NUMPY = doctor.Probe("numpy", "sharing", "make setup", lambda: "2.0", required=True)
 NODE = doctor.Probe("node", "the runtime", "your system", lambda: None)
@@ -89,7 +89,7 @@ def test_a_package_that_does_not_import_counts_as_absent(tmp_path: Path, monkeyp
 @pytest.mark.sampled(1 / 4)
 def test_asking_loads_nothing_that_is_large() -> None:
     """Notebook 00 asks, in every student's kernel."""
-    program = "import sys; from internals import doctor; print(len(doctor.examine(doctor.probes())), *sys.modules)"
+    program = "import sys; from apparatus import doctor; print(len(doctor.examine(doctor.probes())), *sys.modules)"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     count, *loaded = run.stdout.split()
     assert int(count) > 15

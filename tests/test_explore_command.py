@@ -162,4 +162,4 @@ def test_without_viz_it_says_what_is_missing(
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert explore("f.py:f") == 1
-    assert "explore draws with the package viz, which is not here" in capsys.readouterr().err
+    assert "explore needs the package viz, which is not here" in capsys.readouterr().err

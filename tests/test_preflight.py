@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from internals import doctor, preflight
-from internals.preflight import Failed, Trial
+from apparatus import doctor, preflight
+from apparatus.preflight import Failed, Trial
 
 
 def sees(text: str) -> Trial:

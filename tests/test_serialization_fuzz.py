@@ -9,12 +9,12 @@ from random import Random
 import pytest
 
 import internals
+from apparatus.fuzzing import fuzz
+from apparatus.fuzzing.mutations import instructions, mutate_json, mutate_pickle, mutate_text
+from apparatus.fuzzing.starts import starts
 from internals.core.geometry import geometry
 from internals.core.tensor_impl import make
 from internals.serialization import ArchiveError
-from internals.serialization.fuzzing import fuzz
-from internals.serialization.fuzzing.mutations import instructions, mutate_json, mutate_pickle, mutate_text
-from internals.serialization.fuzzing.starts import starts
 from tests.support import full
 
 SEED = "tests"

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import internals
+from apparatus.fuzzing.starts import starts
 from internals import jit
 from internals.serialization import ArchiveError, ArchiveReader, ArchiveWriter
-from internals.serialization.fuzzing.starts import starts
 
 
 def records_of(name: str) -> dict[str, bytes]:

@@ -27,7 +27,7 @@ from tools.source_map import PAGE, page
 CLOSING = {"Recap", "How the real one differs", "Try it yourself", "Exercises"}
 MODULES = sorted(
     str(path.relative_to(ROOT).with_suffix("")).replace("/", ".").removesuffix(".__init__")
-    for package in ("internals", "viz", "codegen")
+    for package in ("internals", "viz", "codegen", "apparatus")
     for path in (ROOT / package).rglob("*.py")
 )
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))

@@ -17,7 +17,7 @@ from internals.source_map.place import mirrors
 from tools.source_map import guide
 
 SHIPPED = (".py", ".h", ".cuh", ".pyi", ".yaml")
-OUR_FILES = sorted(path for package in ("internals", "viz", "codegen") for path in (ROOT / package).rglob("*.py"))
+OUR_FILES = sorted(path for package in ("internals", "viz", "codegen", "apparatus") for path in (ROOT / package).rglob("*.py"))
 
 
 @pytest.fixture(scope="module")

@@ -250,7 +250,7 @@ def test_a_real_recording_is_the_same_in_every_process() -> None:
     pytest.importorskip("prometheus_client", reason="needs the extra 'serving'")
     same_in_two_processes(
         "import viz\n"
-        "from internals.serving.batching.rehearsal import Arrival, rehearse\n"
+        "from apparatus.rehearsal import Arrival, rehearse\n"
         "arrivals = [Arrival(n * 1.3, 1 + n % 3, timeout=12, patience=9 if n % 5 == 0 else None) for n in range(20)]\n"
         "for limit in (1, 4, 8):\n"
         "    recorder = rehearse(arrivals, max_batch=limit, max_queue=6).recorder\n"

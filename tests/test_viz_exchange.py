@@ -164,7 +164,7 @@ def test_a_real_recording_is_the_same_in_every_process() -> None:
     pytest.importorskip("h11", reason="needs the extra 'serving'")
     same_in_two_processes(
         "import viz\n"
-        "from internals.serving.two_https import Ask, Link, exchange\n"
+        "from apparatus.two_https import Ask, Link, exchange\n"
         "asks = [Ask(n, ms=9 * i % 4, size=30_000) for i, n in enumerate('abcde')]\n"
         "for over in ('http/1.1', 'http/2'):\n"
         "    for by in ('time', 'order'):\n"

@@ -25,7 +25,7 @@ from tools.test import finished_well, known_seconds, report, run_tests, start_ch
 
 BUDGET = 40.0  # seconds of CPU time, of those files' tests that are not changed themselves
 GUESS = 2.0  # seconds, for a file whose tests have not run here yet
-FOLDERS = ["internals", "viz", "exercises", "codegen", "tools", "workshop", "benchmarks", "tests"]
+FOLDERS = ["internals", "viz", "exercises", "apparatus", "codegen", "tools", "workshop", "benchmarks", "tests"]
 IMPORTS = BUILD / "imports.json"
 # Each has a case for every operator; those that have its name are run.
 OPERATORS = ["op_fuzz", "gradcheck_ops", "gradients_side_by_side", "operators_in_jit"]

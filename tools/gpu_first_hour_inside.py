@@ -75,7 +75,7 @@ def rows(device: str = "cuda") -> Iterator[str]:
 
 def questions() -> Iterator[str]:
     """Who may fork, what counts as pinned, what a failed kernel leaves."""
-    from internals.cuda.preflight import trials
+    from apparatus.gpu_preflight import trials
 
     for trial in trials():
         if trial.name in ("NVML", "fork", "pinned memory", "failed kernels"):

@@ -23,7 +23,7 @@ from typing import Any
 from tools import sampling
 from tools.notebook_files import BUILD, CELL_TIMEOUT, FOLDER, ROOT
 
-TYPED = ["internals", "viz", "exercises", "codegen", "tools", "workshop", "benchmarks", "conftest.py"]
+TYPED = ["internals", "viz", "exercises", "apparatus", "codegen", "tools", "workshop", "benchmarks", "conftest.py"]
 RESULTS = BUILD / "test-results"
 SECONDS = BUILD / "test-seconds.json"  # the CPU time of each file when it ran last
 WORKERS = min(os.cpu_count() or 2, 8)

@@ -112,7 +112,7 @@ def batching_1(answer: dict[str, float]) -> str:
 
 def _latencies(max_batch: int) -> list[float]:
     """What the real batcher makes of eight requests at once."""
-    from internals.serving.batching.rehearsal import Arrival, rehearse
+    from apparatus.rehearsal import Arrival, rehearse
 
     return [float(t or 0) for t in rehearse([Arrival(0)] * 8, a=4, b=2, max_batch=max_batch).latencies]
 
@@ -336,7 +336,7 @@ def batching_3(take: Callable[..., int]) -> str:
 
 
 def _real(arrivals: list[tuple[float, int]], max_batch: int, max_delay: int) -> list[list[int]]:
-    from internals.serving.batching.rehearsal import Arrival, rehearse
+    from apparatus.rehearsal import Arrival, rehearse
 
     story = rehearse([Arrival(at, rows) for at, rows in arrivals], a=5, b=1, max_batch=max_batch, max_delay=max_delay)
     batches: dict[Any, list[int]] = {}

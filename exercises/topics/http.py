@@ -65,7 +65,7 @@ from exercises.exercise import Mistake, Wrong, exercise
     ],
 )
 def http_1(answer: dict[str, float]) -> str:
-    from internals.serving.two_https import Ask, exchange
+    from apparatus.two_https import Ask, exchange
 
     asks = [Ask("a", ms=100, size=1), Ask("b", ms=10, size=1), Ask("c", ms=20, size=1)]
     apart = exchange(asks, over="http/1.1", connections=2)["b"].done
@@ -146,7 +146,7 @@ def http_1(answer: dict[str, float]) -> str:
     ],
 )
 def http_2(header: Callable[[bytes], tuple[int, int, int, int]]) -> str:
-    from internals.serving.two_https import Ask, exchange
+    from apparatus.two_https import Ask, exchange
 
     sent = [p for p in exchange([Ask("x", size=40_000), Ask("y", size=3)]).of_kind(sent=False) if p.raw]
     for data in (bytes([0, 1, 0, 8, 0, 0x81, 0, 0, 3]), *(piece.raw for piece in sent)):
@@ -290,7 +290,7 @@ def http_2(header: Callable[[bytes], tuple[int, int, int, int]]) -> str:
     ],
 )
 def http_3(Reader: Callable[[], Any]) -> str:
-    from internals.serving.two_https import Ask, exchange
+    from apparatus.two_https import Ask, exchange
 
     sent = [p.raw for p in exchange([Ask("x", size=40_000), Ask("y", size=3)]).of_kind(sent=False) if p.raw]
     truth = [(int.from_bytes(raw[5:9], "big") & 0x7FFFFFFF, bytes(raw[9:])) for raw in sent]

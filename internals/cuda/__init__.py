@@ -9,7 +9,7 @@ The floors, from the bottom:
 
 - The device: `driver` says what one can do. `gpu_driver`, `gpu_launch` and `gpu_recording` have NVIDIA's driver do it,
   `simulator/` does it in Python; `backend` knows which of the two is in use, and what is current. `nvml` counts devices without
-  starting the driver; `preflight` tries on a machine what could go wrong there (`python -m internals doctor --gpu`).
+  starting the driver. `python -m internals doctor --gpu` (`apparatus/gpu_preflight.py`) tries what could go wrong on a machine.
 - Memory: `allocator/` caches it. `memory`, `memory_history` and `memory_summary` are what a user sees of that.
 - Programs for threads: `language` (what kernels are written in), `device_array` and `launch` (what they get, and
   how they start). The same source runs in the `interpreter` (with `registers` for `cuda` and `warp` for shuffles), goes through

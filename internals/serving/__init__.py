@@ -15,8 +15,8 @@ A request's way, from the wire to the model and back:
 - `models/`: archives from one folder, with versions; loaded, replaced and let go while requests keep coming
 
 What is handed on from one to the next is in `inference.py` and `errors.py`. Around it: `server.py` (start, stop),
-`freed_memory.py`, `command.py` (options), `settings.py`, `observe/` (metrics, log), `client.py`. Beside it, for the
-notebooks: `payloads/` (what base64 costs) and `two_https/` (HTTP/1.1 against HTTP/2).
+`freed_memory.py`, `command.py` (options), `settings.py`, `observe/` (metrics, log), `client.py`. The experiments of the
+notebooks are in `apparatus/`: `payloads` (what base64 costs), `two_https` (HTTP/1.1 against HTTP/2), `rehearsal`.
 
 Needs the extra `serving`: `pip install -e .[serving]`. `internals` itself never imports this package.
 
@@ -48,7 +48,7 @@ HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Loads the module of a name when it is first asked for: settings need no gRPC, two_https no server."""
+    """Loads the module of a name when it is first asked for: settings need no gRPC."""
     if name not in HOMES:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     from importlib import import_module

@@ -117,7 +117,7 @@ def entry_of_module(module: str) -> Entry | None:
 
 def full_name(path: str) -> str:
     """The name to import for a module as entries write it: `internals` is left out."""
-    return path if path.partition(".")[0] in ("internals", "viz", "codegen") else f"internals.{path}"
+    return path if path.partition(".")[0] in ("internals", "viz", "codegen", "apparatus") else f"internals.{path}"
 
 
 def file_of(path: str) -> str:

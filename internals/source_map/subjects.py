@@ -20,7 +20,7 @@ from .operators import find_operator, operator_facts
 from .place import Place
 from .search import nearest_topics, search
 
-OURS = ("internals", "viz", "codegen")
+OURS = ("internals", "viz", "codegen", "apparatus")
 CALLS = ("internals._generated.functions", "internals._generated.nn_functions", "internals._generated.methods")
 PACKAGES = (
     "internals",

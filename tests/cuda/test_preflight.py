@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from internals import doctor
-from internals.cuda import preflight
+from apparatus import doctor
+from apparatus import gpu_preflight as preflight
+from apparatus.preflight import Failed
 from internals.cuda.gpu_driver import Availability
-from internals.preflight import Failed
 
 NO_GPU = Availability(0, "there is no NVIDIA driver on this system")
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 pytest.importorskip("prometheus_client", reason="the extra `serving` is not installed")
 
 import internals as torch
+from apparatus.rehearsal import Arrival, Rehearsal, rehearse
 from internals.serving.batching.batcher import Batcher
 from internals.serving.batching.record import Recorder
-from internals.serving.batching.rehearsal import Arrival, Rehearsal, rehearse
 from internals.serving.errors import DeadlineExceeded, ModelFailed, QueueFull
 from internals.serving.models.served_model import ServedModel
 from tests.serving.batching_support import Model, request, with_batcher

@@ -12,10 +12,10 @@ import pytest
 pytest.importorskip("grpc_tools", reason="the extra `serving` is not installed")
 
 import internals as torch
-from internals.serving.payloads import copies
-from internals.serving.payloads.copies import Followed, follow
-from internals.serving.payloads.lengths import base64, base64_mime
-from internals.serving.payloads.paths import PATHS, Step, message, raw_bytes, tensor_from
+from apparatus.payloads import copies
+from apparatus.payloads.copies import Followed, follow
+from apparatus.payloads.lengths import base64, base64_mime
+from apparatus.payloads.paths import PATHS, Step, message, raw_bytes, tensor_from
 
 IMAGE = np.random.default_rng(0).random((3, 128, 128), dtype=np.float32)
 

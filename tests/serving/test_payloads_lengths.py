@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internals.serving.payloads import lengths
+from apparatus.payloads import lengths
 
 
 @given(st.binary(max_size=1000))

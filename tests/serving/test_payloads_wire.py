@@ -16,7 +16,7 @@ pytest.importorskip("grpc_tools", reason="the extra `serving` is not installed")
 
 from google.protobuf.message import DecodeError
 
-from internals.serving.payloads.annotated import Field, WireType, annotate, problems, walk
+from apparatus.payloads.annotated import Field, WireType, annotate, problems, walk
 from internals.serving.protocol.schema import compile_schema
 
 SCHEMA = compile_schema("""

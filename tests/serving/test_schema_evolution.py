@@ -17,7 +17,7 @@ import grpc
 from google.protobuf import json_format
 from google.protobuf.message import DecodeError
 
-from internals.serving.payloads.two_schemas import Server, call, meet
+from apparatus.payloads.two_schemas import Server, call, meet
 from internals.serving.protocol.schema import compile_schema
 
 IMAGE_ID, IMAGE_DATA = "int32 image_id = 1;", "bytes image_data = 2;"
@@ -48,7 +48,7 @@ def image(cls: Any = Old, **fields: Any) -> Any:
 
 def unknown_numbers(message: Any) -> list[int]:
     """The fields that the message keeps without knowing them: those that are on the wire but not in the class."""
-    from internals.serving.payloads.annotated import annotate
+    from apparatus.payloads.annotated import annotate
 
     return [f.number for f in annotate(message.SerializeToString(), message) if not f.name]
 

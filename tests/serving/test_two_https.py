@@ -13,14 +13,14 @@ import h2.connection
 import h2.events
 import h2.settings
 
-from internals.serving.two_https import Ask, Link, Recording, Request, Response, exchange, work
-from internals.serving.two_https.clock import run
-from internals.serving.two_https.frames import PREFACE, FrameReader
-from internals.serving.two_https.http1 import Http1
-from internals.serving.two_https.http2 import Http2
-from internals.serving.two_https.http2_client import Http2Client
-from internals.serving.two_https.recording import Recorder
-from internals.serving.two_https.wire import Wire, connect, listen
+from apparatus.two_https import Ask, Link, Recording, Request, Response, exchange, work
+from apparatus.two_https.clock import run
+from apparatus.two_https.frames import PREFACE, FrameReader
+from apparatus.two_https.http1 import Http1
+from apparatus.two_https.http2 import Http2
+from apparatus.two_https.http2_client import Http2Client
+from apparatus.two_https.recording import Recorder
+from apparatus.two_https.wire import Wire, connect, listen
 
 INITIAL_WINDOW_SIZE = h2.settings.SettingCodes.INITIAL_WINDOW_SIZE
 ASKS = [Ask("slow", ms=100, size=40_000), Ask("a", ms=10), Ask("b", ms=20), Ask("c", ms=5)]
@@ -210,7 +210,7 @@ def test_http1_head_and_close() -> None:
 def test_http1_nonsense_is_answered_and_ends_the_connection(
     text: bytes, status: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("internals.serving.two_https.http1.BODY_AT_MOST", 1000)
+    monkeypatch.setattr("apparatus.two_https.http1.BODY_AT_MOST", 1000)
     heard = talk(Http1(work), text)
     assert heard.startswith(b"HTTP/1.1 " + status), heard[:80]
     assert heard.count(b"HTTP/1.1") == 1

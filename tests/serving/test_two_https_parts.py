@@ -15,12 +15,12 @@ pytest.importorskip("h11", reason="the extra `serving` is not installed")
 
 import hpack
 
-from internals.serving.two_https import Ask, exchange, work
-from internals.serving.two_https.clock import run
-from internals.serving.two_https.frames import PREFACE, Frame, FrameReader
-from internals.serving.two_https.http1 import Http1
-from internals.serving.two_https.tap import Tap
-from internals.serving.two_https.wire import connect, listen, running
+from apparatus.two_https import Ask, exchange, work
+from apparatus.two_https.clock import run
+from apparatus.two_https.frames import PREFACE, Frame, FrameReader
+from apparatus.two_https.http1 import Http1
+from apparatus.two_https.tap import Tap
+from apparatus.two_https.wire import connect, listen, running
 
 
 def test_an_hour_passes_at_once() -> None:
@@ -64,7 +64,7 @@ def test_times_are_exact_and_the_same_each_time() -> None:
 
 
 def test_waiting_for_nothing_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("internals.serving.two_https.clock.HANGS_AFTER", 0.05)
+    monkeypatch.setattr("apparatus.two_https.clock.HANGS_AFTER", 0.05)
 
     async def main() -> None:
         await asyncio.Event().wait()

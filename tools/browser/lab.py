@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from internals.preflight import free_port
+from apparatus.preflight import free_port
 from tools.lab import SETTINGS, is_root
 from tools.notebook_files import FOLDER, ROOT, kernel_environment
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-PACKAGES = ("internals", "viz", "exercises")
+PACKAGES = ("internals", "viz", "exercises", "apparatus")
 LOWERED = (
     "internals/aten/compiled/",
     "internals/cuda/kernels/",

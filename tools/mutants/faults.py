@@ -31,9 +31,9 @@ LAYERS: dict[str, tuple[str, ...]] = {  # the first that fits
     "jit/passes": ("internals/jit/passes",),
     "jit/runtime": ("internals/jit/runtime", "internals/jit/operators"),
     "jit/fuser": ("internals/jit/fuser",),
-    "serialization": ("internals/serialization",),
+    "serialization": ("internals/serialization", "apparatus/fuzzing"),
     "cuda": ("internals/cuda",),
-    "serving": ("internals/serving",),
+    "serving": ("internals/serving", "apparatus/payloads", "apparatus/rehearsal.py", "apparatus/two_https"),
     "viz": ("viz",),
     "exercises": ("exercises",),
 }  # fmt: skip

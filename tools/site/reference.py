@@ -5,7 +5,7 @@ from __future__ import annotations
 from tools.site.catalogue import Item, Module, has_entry, names_of
 from tools.site.docstrings import Link, inline, to_rest
 
-PACKAGES = ["internals", "viz", "exercises", "codegen"]
+PACKAGES = ["internals", "viz", "exercises", "apparatus", "codegen"]
 FOLDER = "api"
 NAMES = f"{FOLDER}/names.json"
 PLACES = f"{FOLDER}/places.json"

@@ -3,7 +3,7 @@
 By time, a lane shows what became of its request: not begun, at work, ready, arriving; below it each piece that came. By order,
 the axis is the wire itself: a column for each piece, in the lane of its request. Answers that take turns look like stairs.
 
-It draws what `internals.serving.two_https` records. Anything with the same attributes will do; nothing of it is imported here.
+It draws what `apparatus.two_https` records. Anything with the same attributes will do; nothing of it is imported here.
 
 How the real one differs: the network tab of a browser draws the first of the two, without the server's side; Wireshark lists the
 second, frame by frame.
@@ -193,7 +193,7 @@ class Exchange(Picture):
 
 
 def exchange(recording: Any, by: str = "time") -> Exchange:
-    """A picture of what `internals.serving.two_https.exchange` recorded; `by` is "time" or "order".
+    """A picture of what `apparatus.two_https.exchange` recorded; `by` is "time" or "order".
 
     Raises TypeError for something that is no such recording, ValueError for another `by`.
     """

@@ -93,7 +93,7 @@ def wire(data: Any, message: Any = None, *, limit: int = ROWS_AT_MOST) -> Wire:
         data, message = data.SerializeToString(), message or data
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise TypeError(f"viz.wire draws the bytes of a message or a message, got {type(data).__name__}")
-    from internals.serving.payloads.annotated import annotate, walk
+    from apparatus.payloads.annotated import annotate, walk
 
     found = annotate(data, message)
     everything = list(walk(found))
@@ -106,7 +106,7 @@ def wire(data: Any, message: Any = None, *, limit: int = ROWS_AT_MOST) -> Wire:
 
 def row_of(f: Any, depth: int, data: memoryview, schema: bool) -> WireRow:
     """The row of an annotated field."""
-    from internals.serving.payloads.annotated import WRITTEN
+    from apparatus.payloads.annotated import WRITTEN
 
     key_end, value_start = (
         (f.key_end, f.value_start) if f.number else (f.start, f.start)

@@ -25,7 +25,7 @@ from nbformat.sign import NotebookNotary
 from tools.notebook_files import FOLDER, ROOT
 
 # What notebooks read (`../tests/archives`) or link to (`../internals/core`).
-SOURCES = ("internals", "viz", "exercises", "docs", "codegen", "runtimes", "tests/archives", "README.md")
+SOURCES = ("internals", "viz", "exercises", "apparatus", "docs", "codegen", "runtimes", "tests/archives", "README.md")
 SIGNATURES = Path(".local/share/jupyter")  # Jupyter's data directory in a home
 NO_SOURCE = shutil.ignore_patterns("__pycache__", "node_modules", ".*")
 

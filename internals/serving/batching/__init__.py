@@ -7,7 +7,7 @@
 - `proof.py`: does this model treat rows independently at all?
 - `workers.py`: the threads that run batches
 - `record.py`: what happened when, for pictures and tests
-- `rehearsal.py`: all of it without a server, on a clock that jumps
+- `apparatus/rehearsal.py`: all of it without a server, on a clock that jumps
 
 A model costs `a + b*n` for `n` rows: batching pays the fixed `a` once for all of them. What a request waits for
 company is the price, and `max_delay` its bound.

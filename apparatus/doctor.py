@@ -2,7 +2,7 @@
 
 Each line comes from one `Probe`: a question to the machine, answered with a short description, or None when the thing is
 absent. The exit status is 0 when everything that the notebooks need is there; the rest only adds to them. With `--workshop` it
-is also tried (`preflight.py`). Only the standard library is imported here, so `python -P internals/doctor.py` answers even
+is also tried (`preflight.py`). Only the standard library is imported here, so `python -P apparatus/doctor.py` answers even
 where `import internals` fails.
 
 Mirrors `torch/utils/collect_env.py`.
@@ -58,8 +58,8 @@ def main(arguments: Sequence[str] = ()) -> int:
     parser.add_argument("--gpu", action="store_true", help="try CUDA instead: one launch, and what else can go wrong")
     options = parser.parse_args(list(arguments))
     if options.gpu:
-        from internals.cuda.preflight import trials
-        from internals.preflight import preflight
+        from apparatus.gpu_preflight import trials
+        from apparatus.preflight import preflight
 
         return preflight(trials())
     findings = examine(probes())
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     else:
         print(as_text(findings))
     if options.workshop and ready and not options.json:
-        from internals.preflight import preflight
+        from apparatus.preflight import preflight
 
         print()
         return preflight()

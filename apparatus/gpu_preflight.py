@@ -18,10 +18,9 @@ import platform
 import subprocess
 import sys
 
-from internals.preflight import Failed, Trial
-
-from . import nvml
-from .gpu_driver import availability, library_name
+from apparatus.preflight import Failed, Trial
+from internals.cuda import nvml
+from internals.cuda.gpu_driver import availability, library_name
 
 Version = tuple[int, int]
 
@@ -161,8 +160,8 @@ def reads(cuda: Version) -> Version:
 
 def ptx_written() -> Version:
     """The version of the PTX that NVVM writes, from a kernel. Raises Failed where nothing compiles."""
-    from .kernels.copy import fill_contiguous
-    from .ptx import PtxUnavailable, ptx
+    from internals.cuda.kernels.copy import fill_contiguous
+    from internals.cuda.ptx import PtxUnavailable, ptx
 
     try:
         text = ptx(fill_contiguous, "float32[:]", float, int)

@@ -13,12 +13,12 @@ from typing import Any
 
 import internals
 from internals import jit, nn
+from internals.serialization.container.zip_writer import ArchiveWriter
+from internals.serialization.legacy_stream import MAGIC_NUMBER, PROTOCOL_VERSION
+from internals.serialization.pickles.pickler import BINPERSID, Global, Pickler
+from internals.serialization.pickles.storages import StorageTable
+from internals.serialization.save_load import save
 
-from ..container.zip_writer import ArchiveWriter
-from ..legacy_stream import MAGIC_NUMBER, PROTOCOL_VERSION
-from ..pickles.pickler import BINPERSID, Global, Pickler
-from ..pickles.storages import StorageTable
-from ..save_load import save
 from .mutations import Start, start
 from .programs import program
 

@@ -19,16 +19,15 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import internals as torch
+from apparatus.two_https.clock import run
 from internals import Tensor
-
-from ..inference import InferRequest
-from ..models.served_model import ServedModel
-from ..observe.metrics import Metrics
-from ..settings import Settings
-from ..two_https.clock import run
-from .batcher import Batcher
-from .lanes import Waiting, rows_of
-from .record import Recorder
+from internals.serving.batching.batcher import Batcher
+from internals.serving.batching.lanes import Waiting, rows_of
+from internals.serving.batching.record import Recorder
+from internals.serving.inference import InferRequest
+from internals.serving.models.served_model import ServedModel
+from internals.serving.observe.metrics import Metrics
+from internals.serving.settings import Settings
 
 
 class Arrival(NamedTuple):

@@ -18,10 +18,19 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, NamedTuple
 
-from ..container.zip_reader import ArchiveReader
-from ..container.zip_records import CENTRAL_HEADER, DESCRIPTOR, END, END64, LOCAL_HEADER, LOCATOR64, Layout
-from ..container.zip_writer import ArchiveWriter
-from ..errors import ArchiveError
+from internals.serialization.container.zip_reader import ArchiveReader
+from internals.serialization.container.zip_records import (
+    CENTRAL_HEADER,
+    DESCRIPTOR,
+    END,
+    END64,
+    LOCAL_HEADER,
+    LOCATOR64,
+    Layout,
+)
+from internals.serialization.container.zip_writer import ArchiveWriter
+from internals.serialization.errors import ArchiveError
+
 from .programs import program
 
 NUMBERS = [0, 1, 2, 3, 7, 63, 64, 255, 256, 65535, 65536]

@@ -31,8 +31,7 @@ from internals.jit.ir import (
 )
 from internals.jit.operators.registry import all_operators
 from internals.jit.schema import FunctionSchema
-
-from ..script.private_operators import is_written
+from internals.serialization.script.private_operators import is_written
 
 SIZES = [0, 1, 2, 3, -1, -2, 7, 64, 1 << 20, 10**8, 10**12, 2**31, 2**32, 2**62, 2**63 - 1, -(2**63), 4611686018427367904]
 TENSORS = ["x", "torch.reshape(x, [2, 2])", "torch.reshape(x, [1, 1, 2, 2])", "torch.to(x, 4)", "torch.slice(x, 0, 0, 0)",

@@ -1,6 +1,6 @@
 """A tale of two HTTPs: the same handlers behind a real HTTP/1.1 and a real HTTP/2 server, and clients that note all they see.
 
-    from internals.serving.two_https import Ask, exchange
+    from apparatus.two_https import Ask, exchange
     recording = exchange([Ask("slow", ms=100), Ask("quick", ms=10)], over="http/1.1")
     recording.order()               # viz.exchange(recording) draws it
 

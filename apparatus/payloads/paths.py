@@ -22,11 +22,10 @@ import numpy as np
 
 from internals import from_numpy
 from internals.interop import borrow_array
-
-from ..client import write_request
-from ..protocol.messages import read_request
-from ..protocol.schema import open_inference
-from ..settings import Settings
+from internals.serving.client import write_request
+from internals.serving.protocol.messages import read_request
+from internals.serving.protocol.schema import open_inference
+from internals.serving.settings import Settings
 
 Look = Callable[[Any], Any]
 

@@ -32,8 +32,8 @@ import internals
 from internals import jit
 from internals.core.cpu_allocator import limited_blocks
 from internals.core.tensor_impl import TensorImpl, array
+from internals.serialization.errors import ArchiveError
 
-from ..errors import ArchiveError
 from .mutations import Start, mutate
 from .starts import starts
 
