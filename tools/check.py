@@ -28,7 +28,10 @@ GUESS = 2.0  # seconds, for a file whose tests have not run here yet
 FOLDERS = ["internals", "viz", "exercises", "apparatus", "codegen", "tools", "workshop", "benchmarks", "tests"]
 IMPORTS = BUILD / "imports.json"
 # Each has a case for every operator; those that have its name are run.
-OPERATORS = ["op_fuzz", "gradcheck_ops", "gradients_side_by_side", "operators_in_jit"]
+OPERATORS = [
+    "tests/aten/test_op_fuzz.py", "tests/autograd/test_gradcheck_ops.py", "tests/autograd/test_gradients_side_by_side.py",
+    "tests/jit/operators/test_every_operator.py",
+]  # fmt: skip
 COMMON = {"internals", "tests", "test", "init", "native", "functions", "of", "the", "and"}
 CASES = 30  # names of functions that are looked for, at most
 
@@ -46,7 +49,7 @@ def main() -> int:
     names = changed_names(base)
     chosen, left = choose(changed, names, imports(), known_seconds())
     lanes = {"tests": chosen, "notebooks": [name for name in changed if is_notebook(name)]}
-    cases = [f"tests/test_{name}.py" for name in OPERATORS if f"tests/test_{name}.py" not in chosen]
+    cases = [name for name in OPERATORS if name not in chosen]
     if names and any(name.startswith("internals/") for name in changed):
         lanes["cases"] = [*cases, "-k", " or ".join(f"[{name}" for name in names)]
     problems = run_tests({lane: paths for lane, paths in lanes.items() if paths}, {**os.environ, "INTERNALS_TEST_FULL": "0"})

@@ -3,7 +3,7 @@
 All tests run once; what each asked PyTorch is left by every worker in a folder, and written to
 `tests/golden/pytorch/` at the end. An answer that says what the recorded one says, but for a
 processor's rounding, stays as it was recorded, and so do those of a test that failed. Arguments
-are passed on to pytest: `make goldens ARGS=tests/test_views.py` asks only what these tests ask.
+are passed on to pytest: `make goldens ARGS=tests/aten/test_views.py` asks only what these tests ask.
 """
 
 from __future__ import annotations

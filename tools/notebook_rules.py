@@ -1,7 +1,7 @@
 """What a notebook of this project has to keep to: each rule returns what breaks it, in words.
 
 Strict nbval compares stored outputs with new ones, so it compares nothing where nothing is stored. These rules, which
-tests/test_notebooks_guard.py applies, make sure that something is.
+tests/tools/test_notebooks_guard.py applies, make sure that something is.
 """
 
 from __future__ import annotations

@@ -4,8 +4,9 @@ Writes the corpus (`runtimes/corpus`) with `internals`, and with real PyTorch wh
 lets Python, C++, Node.js and, where PyTorch is, libtorch run every archive and compare. What is not on this machine is named and
 left out. Closes with `N passed, N failed`.
 
-`--full` also makes many single calls of each operator of both runtimes, hostile ones among them (`tests/runtime_calls.py`). The
-C++ runtime is built for it with the sanitizers that find reads outside of memory and undefined behaviour.
+`--full` also makes many single calls of each operator of both runtimes, hostile ones among them
+(`tests/runtimes/runtime_calls.py`). The C++ runtime is built for it with the sanitizers that find reads outside of memory and
+undefined behaviour.
 
 How the real one differs: PyTorch's CI builds libtorch and runs its C++ tests on models that Python has just saved.
 """
@@ -27,7 +28,7 @@ from tools.notebook_files import BUILD, ROOT
 
 RUNTIMES = ROOT / "runtimes"
 CPP = BUILD / "runtimes" / "cpp"
-SANITIZED = BUILD / "runtimes" / "cpp_tests" / "sanitized"  # where tests/test_runtimes_cpp.py has it, too
+SANITIZED = BUILD / "runtimes" / "cpp_tests" / "sanitized"  # where tests/runtimes/test_cpp.py has it, too
 SANITIZERS = "-O0 -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all -D_GLIBCXX_ASSERTIONS"
 CALLS = 200  # of each operator
 SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed$", re.MULTILINE)
@@ -78,8 +79,8 @@ def check_steps(corpus: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def call_steps(seed: int) -> Iterator[tuple[str, list[str]]]:
-    """Single calls, which tests/runtime_calls.py makes up."""
-    calls = [sys.executable, "-m", "tests.runtime_calls", "--calls", str(CALLS), "--seed", str(seed)]
+    """Single calls, which tests/runtimes/runtime_calls.py makes up."""
+    calls = [sys.executable, "-m", "tests.runtimes.runtime_calls", "--calls", str(CALLS), "--seed", str(seed)]
     if has_sanitizers():
         program = str(SANITIZED / "check")
         make = ["make", "--no-print-directory", "-C", str(RUNTIMES / "cpp"), f"OUT={SANITIZED}", f"CXXFLAGS={SANITIZERS}"]
@@ -102,7 +103,7 @@ def run(command: list[str]) -> tuple[int, int]:
     for line in process.stdout.splitlines():
         if line.startswith("FAILED"):
             print(f"  {line}", flush=True)
-    before = process.stdout.splitlines()[-2:-1] if "tests.runtime_calls" in command else []
+    before = process.stdout.splitlines()[-2:-1] if "tests.runtimes.runtime_calls" in command else []
     print("".join(f"  {line}\n" for line in before), end="")  # what became of the calls
     print(f"  {good} passed, {bad} failed" if found or bad else "  done", flush=True)
     return good, bad

@@ -1,6 +1,6 @@
 """`make test`: lint, types, unit tests and notebooks, all at once; then what passed, what was skipped, and why.
 
-Arguments are passed on to pytest: `make test ARGS="-k storage"`, `make test ARGS=tests/test_doctor.py`. Of the tests marked
+Arguments are passed on to pytest: `make test ARGS="-k storage"`, `make test ARGS=tests/viz`. Of the tests marked
 `sampled` it runs the cases whose turn it is (`tools/sampling.py`); `make test ARGS=--sample=HASH` runs those of that commit.
 """
 
@@ -29,7 +29,7 @@ SECONDS = BUILD / "test-seconds.json"  # the CPU time of each file when it ran l
 WORKERS = min(os.cpu_count() or 2, 8)
 # Those that take longest, and so begin first, before there is a file that says so.
 GIANTS = [
-    *("tests/test_runtimes_cpp.py", "tests/test_gradcheck_ops.py", "tests/test_compiled_elementwise.py"),
+    *("tests/runtimes/test_cpp.py", "tests/autograd/test_gradcheck_ops.py", "tests/aten/compiled/test_elementwise.py"),
     *("tests/serving/test_load_scenarios.py", "notebooks/23_how_fast.ipynb", "notebooks/17_other_languages.ipynb"),
 ]
 NBVAL = [

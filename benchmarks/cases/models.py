@@ -30,7 +30,7 @@ ABOUT = (
 )
 TRAINING_BATCH, TRAINING_SIDE, RATE = 8, 64, 0.01
 # In float32 one ReLU in a million gets its input on the other side of zero, which changes the first layer's gradient by up to
-# a percent, in either library; in float64 ours agrees with PyTorch's to thirteen digits (tests/test_benchmarks_cases.py).
+# a percent, in either library; in float64 ours agrees with PyTorch's to thirteen digits (tests/benchmarks/test_cases.py).
 KINKS = 0.01
 
 

@@ -11,7 +11,7 @@ things:
     tie the result to the node                           set_history, rebase_history
 
 For operators that training calls in every step (`codegen/hot.py`) codegen writes the same out, in
-`_generated/autograd_kernels.py`; tests/test_autograd_kernel.py compares the two.
+`_generated/autograd_kernels.py`; tests/autograd/test_kernel.py compares the two.
 
 How the real one differs: every operator's kernel is generated, with checks for debug builds, and
 another one for ADInplaceOrView.

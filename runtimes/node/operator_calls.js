@@ -1,5 +1,5 @@
 /**
- * Single calls of operators, which tests/runtime_calls.py made from signatures: `node check.js --operators FILE FROM`.
+ * Single calls of operators, which tests/runtimes/runtime_calls.py made from signatures: `node check.js --operators FILE FROM`.
  *
  * FILE, which `torch.save` wrote, holds `{"calls": [{"operator", "inputs", "keywords"}, ...]}`, some with what they must give,
  * "expected". A line says what became of each, from number FROM on: "same", "differs: ...", "answered" where nothing is expected,

@@ -1,6 +1,7 @@
 """Calls of operators with random arguments on the CPU and on the device, and what is different about their outcomes.
 
-Arguments come from `tests/op_arguments.py`, which knows every operator; tensors are made on the CPU and moved with their strides.
+Arguments come from `tests/aten/op_arguments.py`, which knows every operator; tensors are made on the CPU and
+moved with their strides.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from internals.core.device import device
 from internals.core.dispatch_key import DispatchKey
 from internals.core.dispatcher import OperatorHandle, dispatcher
 from internals.core.tensor_impl import TensorImpl, array, from_array
-from tests.areas import rows, table
-from tests.op_arguments import arguments
-from tests.op_tensors import Dtype, TensorSpec
+from tests.aten.areas import rows, table
+from tests.aten.op_arguments import arguments
+from tests.aten.op_tensors import Dtype, TensorSpec
+from tests.aten.test_op_fuzz import NOT_CALLED, UNINITIALISED, ties, unfinite
 from tests.support import outcome
-from tests.test_op_fuzz import NOT_CALLED, UNINITIALISED, ties, unfinite
 
 CUDA = device("cuda", 0)
 RTOL_ATOL = {"float16": (2e-2, 2e-2), "complex64": (1e-3, 1e-4), "float32": (1e-3, 1e-4)}  # sums in another order

@@ -14,10 +14,10 @@ import pytest
 import internals
 from internals.core.dispatcher import OperatorHandle, dispatcher
 from internals.core.tensor_impl import TensorImpl, array
+from tests.autograd.gradient_samples import Sample, samples
+from tests.autograd.test_gradcheck_ops import NAMES, differentiable, suitable
 from tests.cuda.operator_calls import CUDA, is_random, moved
-from tests.gradient_samples import Sample, samples
 from tests.support import full
-from tests.test_gradcheck_ops import NAMES, differentiable, suitable
 
 COUNT = 5 if full() else 1
 BOUND = {"aten::to.device", "aten::tensor_split.tensor_indices_or_sections"}  # the result, the indices are where they must be

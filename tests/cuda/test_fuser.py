@@ -11,7 +11,7 @@ import internals as torch
 from internals.cuda.ptx import PtxUnavailable
 from internals.jit.fuser import FusedKernel, kernels_of
 from internals.jit.fuser.compiled_group import CompiledGroup
-from tests.fuser_support import group
+from tests.jit.fuser.support import group
 
 CHAIN = """graph(%x : Tensor, %y : Tensor):
   %1 : int = prim::Constant[value=1]()

@@ -11,8 +11,8 @@ import pytest
 import internals as torch
 from internals import jit, nn
 from internals.jit import parse_ir
-from tests.jit_corpus import load
-from tests.jit_corpus.running import assert_same, callable_of, outcome, traced
+from tests.jit.corpus import load
+from tests.jit.corpus.running import assert_same, callable_of, outcome, traced
 from tests.support import full
 
 CUDA = torch.device("cuda", 0)

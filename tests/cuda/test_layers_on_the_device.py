@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 import internals as torch
-from tests.layers import Recorded, namespace, tensors
+from tests.nn.layers import Recorded, namespace, tensors
+from tests.nn.test_layers import CASES as LAYERS
+from tests.nn.test_loss_modules import CASES as LOSSES
+from tests.nn.test_recurrent import CASES as RECURRENT
+from tests.nn.test_transformer import CASES as TRANSFORMERS
 from tests.side_by_side import Inputs, ours
 from tests.support import full
-from tests.test_nn_layers import CASES as LAYERS
-from tests.test_nn_loss_modules import CASES as LOSSES
-from tests.test_nn_recurrent import CASES as RECURRENT
-from tests.test_nn_transformer import CASES as TRANSFORMERS
 
 CASES = [*LAYERS, *LOSSES, *RECURRENT, *TRANSFORMERS]
 SAMPLE = CASES if full() else sorted(np.random.default_rng(19).choice(CASES, 70, replace=False))

@@ -14,7 +14,7 @@ from internals.cuda.kernels.functors import add
 from internals.cuda.kernels.matmul import Product, store
 from internals.cuda.kernels.row_products import row_products
 from internals.cuda.language import cuda, kernel, template
-from tests.viz_support import assert_good, same_in_two_processes
+from tests.viz.support import assert_good, same_in_two_processes
 
 STEP = template("STEP")
 TILE = 4

@@ -16,7 +16,7 @@ import viz
 from internals.cuda import memory
 from internals.cuda.allocator import CachingAllocator, FakeSegments
 from internals.cuda.simulator.driver import SimulatedDriver
-from tests.viz_support import assert_good, same_in_two_processes
+from tests.viz.support import assert_good, same_in_two_processes
 from viz.frames import who
 from viz.rooms.segments import short
 from viz.rooms.segments_timeline import MemoryTimeline, _fitting

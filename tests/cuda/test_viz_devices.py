@@ -10,7 +10,7 @@ import internals as torch
 import viz
 from internals.cuda import backend
 from internals.library import Library
-from tests.viz_support import assert_good, same_in_two_processes
+from tests.viz.support import assert_good, same_in_two_processes
 
 
 def here() -> str:

@@ -11,7 +11,7 @@ import viz
 from internals.cuda.language import cuda, kernel
 from internals.cuda.ptx import PtxUnavailable
 from internals.cuda.ptx_text import Ptx
-from tests.viz_support import assert_good
+from tests.viz.support import assert_good
 from viz.rooms.ptx import role_of, scene
 
 SOURCE = '''

@@ -12,7 +12,7 @@ import internals as torch
 import viz
 from internals.cuda.activity import record_activity
 from internals.cuda.simulator.driver import SimulatedDriver
-from tests.viz_support import assert_good, same_in_two_processes
+from tests.viz.support import assert_good, same_in_two_processes
 from viz.rooms.timeline import Timeline, common, micro, total, union
 
 

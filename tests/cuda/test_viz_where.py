@@ -7,7 +7,7 @@ import pytest
 import internals as torch
 import viz
 from internals.cuda.simulator.driver import SimulatedDriver
-from tests.viz_support import assert_good
+from tests.viz.support import assert_good
 
 
 def test_what_lies_where(simulator: SimulatedDriver) -> None:

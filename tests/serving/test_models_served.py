@@ -25,7 +25,7 @@ from internals.serving.models.model_file import FileIsChanging, load_model, read
 from internals.serving.models.row_counts import next_count, row_counts, rows_to_run
 from internals.serving.models.served_model import LONGEST_MESSAGE, ServedModel, named_tensors, one_line
 from internals.serving.settings import Settings
-from tests.hostile_archives import script
+from tests.serialization.hostile_archives import script
 from tests.serving import models_support as nets
 from tests.support import oracle, to_numpy
 

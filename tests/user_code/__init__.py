@@ -5,7 +5,7 @@ Each `.txt` file here holds sessions in doctest's form, one after another; a lin
 `UserWarning: its first line`, an exception as `RuntimeError: its first line`.
 
 The answers are recorded from real PyTorch, never written by hand: `python -m tests.user_code` (after `make oracle`) runs
-every session in it and rewrites the files. `tests/test_user_code.py` replays them in `internals`, with or without PyTorch.
+every session in it and rewrites the files. `test_user_code.py` replays them in `internals`, with or without PyTorch.
 """
 
 from __future__ import annotations

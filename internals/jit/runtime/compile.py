@@ -10,8 +10,8 @@ Nodes are visited in order. Each pushes its inputs, does its work, and stores it
 A block leaves its outputs on the stack, so both arms of an If arrive at `end` with the same things there. `LOOP` keeps two
 numbers of its own below: how many turns were taken, and how many there may be.
 
-How the real one differs: the instructions are the same, one for one (tests/test_jit_interpreter.py compares them with those
-PyTorch writes for mobile phones); it deduplicates operators by name, we by function.
+How the real one differs: the instructions are the same, one for one (tests/jit/runtime/test_interpreter.py compares
+them with those PyTorch writes for mobile phones); it deduplicates operators by name, we by function.
 """
 
 from __future__ import annotations

@@ -1,0 +1,57 @@
+"""The README's picture is what `viz` draws today, links lead somewhere, overviews of packages name all their files."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import internals as torch
+import viz
+
+ROOT = Path(__file__).parents[2]
+OVERVIEWS = (
+    "internals/machine_code", "internals/machine_code/vector_math", "internals/aten/compiled",
+    "internals/aten/compiled/convolution", "internals/aten/native", "internals/aten/native/fft",
+    "internals/aten/native/linalg", "internals/aten/native/random", "internals/aten/native/special",
+    "internals/profiler", "internals/serving", "internals/serving/batching",
+    "internals/serving/models", "internals/serving/observe", "apparatus/payloads", "internals/serving/protocol",
+    "internals/serving/transport", "apparatus/two_https", "viz/rooms/explore_page",
+)  # fmt: skip
+WITHOUT_A_REAL_ONE = ("exercises", "internals/source_map", "tools/browser", "tools/site", "workshop/hub")
+TEXTS = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+
+
+def draw(path: Path) -> None:
+    """`python -c "from tests.tools.test_docs import *; draw(ROOT / 'docs/big_picture.svg')"` renews it."""
+    t = torch.arange(6.0).view(2, 3)
+    viz.big_picture(t).save(path)
+
+
+def test_the_readmes_picture_is_fresh(tmp_path: Path) -> None:
+    draw(tmp_path / "now.svg")
+    assert (tmp_path / "now.svg").read_text() == (ROOT / "docs" / "big_picture.svg").read_text()
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda p: p.name)
+def test_links_lead_somewhere(text: Path) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)\)", text.read_text()):
+        assert (text.parent / target).exists(), f"{text.name} links to {target}, which is not there"
+
+
+@pytest.mark.parametrize("package", [*OVERVIEWS, *WITHOUT_A_REAL_ONE])
+def test_overviews_of_packages_name_all_files(package: str) -> None:
+    overview = ast.get_docstring(ast.parse((ROOT / package / "__init__.py").read_text()))
+    files = {path.stem for path in (ROOT / package).glob("*.py")} - {"__init__"}
+    assert overview is not None and not files - set(re.findall(r"\w+", overview))
+
+
+@pytest.mark.parametrize("package", OVERVIEWS)
+def test_files_end_their_description_with_how_the_real_one_differs(package: str) -> None:
+    for path in (ROOT / package).glob("*.py"):
+        text = ast.get_docstring(ast.parse(path.read_text())) or ""
+        assert "\n\nHow the real one differs" in text and "\n\n" not in text[text.index("How the real one") :], (
+            path.name
+        )
