@@ -58,7 +58,7 @@ class Stats:
 
     Threads share them without a lock: `stats.bytes += size` reads, adds and writes in one go, because CPython lets another
     thread run only where something is called, a function begins or a loop goes round. So a statement that changes a counter
-    calls nothing, not even `max`; tests/test_threads.py reads the bytecode.
+    calls nothing, not even `max`; tests/threads/test_threads.py reads the bytecode.
     """
 
     __slots__ = (

@@ -27,6 +27,7 @@ def test_no_array_of_a_temporary_tensor() -> None:
         f"{path.relative_to(ROOT)}:{line}"
         for path in ROOT.rglob("*.py")
         if "import array" in (text := path.read_text(encoding="utf-8")) or ", array" in text
+        if path.name != "in_400_lines.py"  # its memory is numpy's, which keeps it while there is an array
         for line in temporaries(text)
     }
     assert not found

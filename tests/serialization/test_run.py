@@ -128,7 +128,7 @@ WRONG: list[tuple[str, list[Any], str]] = [
     ("too many", ["{program}", *["--input", "1"] * 5], "expected at most 4 argument(s) but received 6"),
     ("wrong type", ["{program}", "--input", "3.5"], "Expected a value of type 'Tensor' for argument 'x'"),
     ("wrong size", ["{program}", "--ones", "2,3"], "forward: RuntimeError: The size of tensor a (3) must match"),
-    ("where it fails", ["{program}", "--ones", "2,3"], '/test_serialization_run.py, line '),
+    ("where it fails", ["{program}", "--ones", "2,3"], '/test_run.py, line '),
     ("bad sizes", ["{program}", "--ones", "2,x"], "sizes are numbers with commas, such as 1,3,224,224"),
     ("negative", ["{program}", "--ones=-1,2"], "sizes are numbers with commas"),
     ("no such input", ["{program}", "--input", "{folder}/x.npy"], "there is no such file"),

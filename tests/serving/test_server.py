@@ -206,6 +206,7 @@ def test_deadline_and_cancellation_come_before_compute(serve: Serve) -> None:
             batcher = server.engine.repository.get("gate").batcher
             with pytest.raises(serving.RemoteError, match="DEADLINE_EXCEEDED"):
                 await client.infer("gate", torch.ones(1, 4), timeout=0.05)
+            await asyncio.to_thread(until, lambda: batcher.queued == 0, "the late one to leave")
             taken_back = asyncio.create_task(client.infer("gate", torch.ones(1, 4)))
             await asyncio.to_thread(until, lambda: batcher.queued == 1, "a request in line")
             taken_back.cancel()
@@ -215,6 +216,7 @@ def test_deadline_and_cancellation_come_before_compute(serve: Serve) -> None:
 
     asyncio.run(run())
     assert gate.rows == [1]  # neither of the two was computed
+    until(lambda: sum(outcomes(server, "gate").values()) == 3, "all three to be counted")
     counted = outcomes(server, "gate")
     assert counted["ok"] == 1 and counted["cancelled"] + counted.get("deadline_exceeded", 0) == 2
 

@@ -3,7 +3,7 @@
 Kept are a picture's text and, by kind and colour, how many marks are on its sheet, with a checksum of what they say and where
 they are: what changes is seen in a diff, and not only whether anything did. After a change on purpose
 
-    INTERNALS_KEEP_PICTURES=1 python -m pytest tests/test_viz_*.py tests/cuda/test_viz_*.py
+    INTERNALS_KEEP_PICTURES=1 python -m pytest tests/viz tests/cuda/test_viz_*.py
 
 keeps what is drawn now: look at the diff, and at the pictures. What a test draws for random inputs is not kept.
 """
@@ -34,7 +34,7 @@ def assert_as_kept(picture: Picture | str) -> None:
     if hypothesis.currently_in_test_context() or ON_GPU:
         return
     file, _, test = os.environ["PYTEST_CURRENT_TEST"].rpartition(" ")[0].partition("::")
-    path = FOLDER / f"{Path(file).stem}.txt"
+    path = FOLDER.joinpath(*Path(file).parts[1:]).with_suffix(".txt")
     if test not in _drawn:
         _drawn.clear()
     title = f"{test} {len(_drawn)}"

@@ -82,7 +82,7 @@ def operators() -> list[OperatorHandle]:
 
 @cache
 def parser(op: OperatorHandle) -> PythonArgParser:
-    return PythonArgParser(op.schema.name, [(op, call_function(op))])
+    return PythonArgParser(op.schema.name, [(op,)])
 
 
 def make(seed: int, number: int, chosen: list[OperatorHandle] | None = None) -> Call:

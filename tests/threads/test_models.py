@@ -16,7 +16,7 @@ import pytest
 import internals as torch
 import internals.nn.functional as F
 from internals import jit, nn
-from tests.thread_support import THREADS, at_once
+from tests.threads.support import THREADS, at_once
 
 
 class Perceptron(nn.Module):

@@ -20,7 +20,7 @@ from internals.core.cpu_allocator import CachingAllocator, Stats, caching_alloca
 from internals.core.hot import Hot, hot
 from internals.core.storage import Storage
 from internals.jit.fuser import fused_kernel
-from tests.thread_support import THREADS, at_once
+from tests.threads.support import THREADS, at_once
 
 # Memory
 
