@@ -58,7 +58,7 @@ from internals.core.formats import (
 from internals.core.size import Size
 from internals.core.warn import is_warn_always_enabled, set_warn_always
 from internals.library import ops as ops
-from internals.random import Generator
+from internals.core.generator import Generator
 from internals._tensor import Tensor
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typing import Any
 
 from internals import autograd
 from internals._generated import functions as fn
-from internals.random import Generator
+from internals.core.generator import Generator
 
 Outputs = Callable[[], Sequence[Any]]
 

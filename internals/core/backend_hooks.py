@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .allocator import Allocator
     from .device import device
+    from .generator import Generator
     from .storage import Storage
 
 
@@ -50,6 +51,10 @@ class BackendHooks:
     def device_count(self) -> int:
         """How many such devices there are; asked without initialising anything."""
         return 0
+
+    def generator(self) -> type[Generator]:
+        """The class of the device's generators of random numbers."""
+        raise NotImplementedError
 
     def pinned_allocator(self) -> Allocator:
         """Host memory that the device can reach by itself."""

@@ -1,6 +1,6 @@
 """What the core asks of this backend (`aten/src/ATen/cuda/detail/CUDAHooks.cpp`, `c10/cuda/impl/CUDAGuardImpl.h`).
 
-How the real one differs: the hooks also answer for cuDNN, cuBLAS and NVRTC, and for the generators.
+How the real one differs: the hooks also answer for cuDNN, cuBLAS and NVRTC.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 from internals.core.allocator import Allocator
 from internals.core.backend_hooks import BackendHooks
 from internals.core.device import device
+from internals.core.generator import Generator
 from internals.core.storage import Storage
 
 from . import backend
@@ -59,6 +60,11 @@ class CUDAHooks(BackendHooks):
 
     def device_count(self) -> int:
         return backend.device_count()
+
+    def generator(self) -> type[Generator]:
+        from .random import CUDAGenerator
+
+        return CUDAGenerator
 
     def record_stream(self, storage: Storage, index: int, stream: int) -> None:
         owner = storage.owner()

@@ -22,13 +22,6 @@ from .search import nearest_topics, search
 
 OURS = ("internals", "viz", "codegen", "apparatus")
 CALLS = ("internals._generated.functions", "internals._generated.nn_functions", "internals._generated.methods")
-PACKAGES = (
-    "internals",
-    "internals.nn",
-    "internals.jit",
-    "internals.cuda",
-    "internals.optim",
-)  # whose names classes carry
 ALMOST = 0.8  # of the best score: a second topic that is told as well
 
 
@@ -153,4 +146,4 @@ def birthplace(kind: type) -> str:
         for function in functions
         if function.__qualname__ == f"{kind.__qualname__}.{function.__name__}"
     )
-    return next(written, kind.__module__) if kind.__module__ in PACKAGES else kind.__module__
+    return next(written, kind.__module__)

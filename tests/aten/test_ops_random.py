@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import internals as torch
-from internals.random import one_by_one, uniform64
+from internals.core.generator import one_by_one, uniform64
 from tests.answers import HAS_TORCH
 from tests.side_by_side import cases, check, expression
 from tests.support import oracle

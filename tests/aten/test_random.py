@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import internals as torch
-from internals.random import DEFAULT_SEED
+from internals.core.generator import DEFAULT_SEED
 from tests.answers import answer, oracle
 from tests.support import examples
 

@@ -217,7 +217,7 @@ OBJECTS: list[tuple[Callable[[], Any], str, str]] = [
     (lambda: torch.float32, "dtype", "internals/core/dtype.py"),
     (lambda: torch.device("cpu"), "device", "internals/core/device.py"),
     (lambda: torch.channels_last, "memory format", "internals/core/formats.py"),
-    (lambda: torch.Generator(), "random generator", "internals/random.py"),
+    (lambda: torch.Generator(), "random generator", "internals/core/generator.py"),
     (lambda: torch.add, "pointwise kernels", "internals/aten/native/pointwise.py"),
     (lambda: tensor().add, "pointwise kernels", "internals/aten/native/pointwise.py"),
     (lambda: torch.Tensor.mul_, "pointwise kernels", "internals/aten/native/pointwise.py"),

@@ -28,8 +28,8 @@ from internals.aten.native.views import expand
 from internals.aten.overlap import check_no_internal_overlap, check_no_partial_overlap
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
+from internals.core.generator import Generator
 from internals.core.tensor_impl import TensorImpl
-from internals.random import Generator
 
 from .. import backend
 from ..device_array import flat

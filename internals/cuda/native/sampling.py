@@ -21,8 +21,8 @@ from internals.aten.native.factories import empty
 from internals.aten.native.random.checks import check_permutation, check_weights
 from internals.core import dtype as dt
 from internals.core.device import CPU
+from internals.core.generator import Generator
 from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
-from internals.random import Generator
 
 from ..device_array import flat
 from ..kernels import sampling as kernels

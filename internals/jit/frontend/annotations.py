@@ -21,9 +21,9 @@ from typing import Any, Union
 
 from internals.core.device import device
 from internals.core.dtype import dtype
+from internals.core.generator import Generator
 from internals.core.tensor_impl import TensorImpl
 from internals.legacy import TENSOR_TYPES
-from internals.random import Generator
 
 from .. import names
 from ..ir import (

@@ -14,10 +14,10 @@ from typing import Any
 from internals.core.device import device
 from internals.core.dtype import dtype
 from internals.core.formats import layout
+from internals.core.generator import Generator
 from internals.core.tensor_impl import TensorImpl
 from internals.jit.script_function import ScriptFunction
 from internals.nn.module import Module
-from internals.random import Generator
 
 from ..ir import (
     BoolType,

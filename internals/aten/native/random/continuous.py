@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from internals.core.generator import Generator, uniform64
 from internals.core.tensor_impl import TensorImpl
-from internals.random import Generator, uniform64
 
 from . import transformations as draw
 from .checks import check_cauchy, check_exponential, check_log_normal

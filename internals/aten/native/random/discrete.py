@@ -18,8 +18,8 @@ from internals.aten.native.factories import empty
 from internals.aten.native.views import expand
 from internals.aten.overlap import check_no_internal_overlap, check_no_partial_overlap
 from internals.core import dtype as dt
+from internals.core.generator import Generator, uniform32, uniform64
 from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
-from internals.random import Generator, uniform32, uniform64
 
 from . import transformations as draw
 from .checks import check_bernoulli, check_geometric, check_integers, check_permutation, check_weights, limits

@@ -13,9 +13,9 @@ from typing import Any
 from internals.aten.native.factories import empty_like
 from internals.core import dtype as dt
 from internals.core.device import CPU
+from internals.core.generator import Generator
 from internals.core.scalar import checked
 from internals.core.tensor_impl import TensorImpl, array
-from internals.random import Generator
 
 from .discrete import random_from_
 from .filling import fill, target

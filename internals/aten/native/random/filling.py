@@ -18,8 +18,8 @@ from internals.aten.overlap import check_no_internal_overlap
 from internals.aten.writing import resize
 from internals.core.device import CPU
 from internals.core.dtype import float16
+from internals.core.generator import Generator, default_generator
 from internals.core.tensor_impl import TensorImpl, array
-from internals.random import Generator, default_generator
 
 
 def store(t: Any, numbers: Callable[[int], Any]) -> Any:

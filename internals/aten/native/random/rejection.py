@@ -24,8 +24,8 @@ from internals.aten.dtype_checks import not_implemented
 from internals.aten.native.views import expand
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
+from internals.core.generator import Generator, one_by_one
 from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
-from internals.random import Generator, one_by_one
 
 from .filling import on_cpu
 

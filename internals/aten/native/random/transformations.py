@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from internals.core.dtype import dtype, float16, float64
-from internals.random import Generator, drawing, uniform32, uniform64
+from internals.core.generator import Generator, drawing, uniform32, uniform64
 
 BLOCK = 16
 

@@ -17,8 +17,8 @@ from internals.aten.broadcasting import broadcast_shapes
 from internals.aten.overlap import check_no_partial_overlap
 from internals.aten.writing import resize_output
 from internals.core.device import CPU
+from internals.core.generator import Generator
 from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
-from internals.random import Generator
 
 from . import transformations as draw
 from .checks import check_normal, check_std, check_uniform
