@@ -12,11 +12,11 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from internals.autograd.node_hooks import RemovableHandle
 from internals.core.dispatch_key import RECORDS
 from internals.core.dtype import COMPLEX, FLOATING
 from internals.core.geometry import requiring_grad
 from internals.core.tensor_impl import TensorImpl, autograd_meta, make
-from internals.utils.hooks import RemovableHandle
 
 
 class Differentiable(TensorImpl):

@@ -19,10 +19,10 @@ from typing import Any, ClassVar
 
 from internals.core.geometry import Geometry
 from internals.core.side_streams import side_streams
-from internals.utils.hooks import RemovableHandle
 
 from . import streams
 from .anomaly import anomaly, remember_traceback
+from .node_hooks import RemovableHandle
 from .saved_variable import SavedVariable
 
 Edge = tuple[Any, int]

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from internals._tensor import Tensor
+from internals.core.tensor_impl import TensorImpl
 
 
 class _VariableMeta(type):
     def __instancecheck__(cls, other: Any) -> bool:
-        return isinstance(other, Tensor)
+        return isinstance(other, TensorImpl)
 
     def __call__(cls, data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
         return data.detach().requires_grad_(requires_grad)

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from internals.utils.hooks import RemovableHandle, register
+from internals.autograd.node_hooks import RemovableHandle, register
 
 Hook = Callable[..., Any]
 

@@ -20,11 +20,12 @@ from functools import partial
 from typing import Any
 
 from internals import Tensor
+from internals.autograd.node_hooks import RemovableHandle, register
 from internals.core.tracer import tracer
 from internals.nn import _global_hooks as all_modules
 from internals.nn._last_operation import hook_last_operation
 from internals.nn._tree import Tree
-from internals.utils.hooks import BackwardHook, RemovableHandle, register
+from internals.utils.hooks import BackwardHook
 
 Run = Callable[[Any, Any, Any], Any]
 

@@ -18,9 +18,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from internals import Tensor, no_grad
+from internals.autograd.node_hooks import RemovableHandle, register
 from internals.nn._tree import Tree
 from internals.nn.parameter import Parameter, is_lazy
-from internals.utils.hooks import RemovableHandle, WrappedHook, register
+from internals.utils.hooks import WrappedHook
 
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 _RETURNED = (

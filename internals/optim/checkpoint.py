@@ -15,7 +15,7 @@ from copy import deepcopy
 from typing import Any
 
 from internals._tensor import Tensor
-from internals.utils.hooks import RemovableHandle, register
+from internals.autograd.node_hooks import RemovableHandle, register
 
 StateDict = dict[str, Any]
 

@@ -21,11 +21,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from internals._tensor import Tensor
+from internals.autograd.node_hooks import RemovableHandle, register
 from internals.construction import tensor
 from internals.core.grad_mode import set_grad_mode
 from internals.optim.checkpoint import Checkpoint
 from internals.optim.options import step_dtype
-from internals.utils.hooks import RemovableHandle, register
 
 Closure = Callable[[], Any]
 Params = Iterable[Any]  # of tensors, of (name, tensor), or of dicts with "params" and options

@@ -1,14 +1,10 @@
-"""Hooks: `RemovableHandle`, the receipt for one, and `BackwardHook`, which makes those of modules (`torch/utils/hooks.py`).
-
-Whoever keeps hooks keeps them in an ordered dictionary, by number. Registering one returns a handle that knows the number and,
-weakly, the dictionary: `handle.remove()` takes the hook out again, and a forgotten handle keeps nothing alive. Used as a
-context manager it removes the hook at the end of the block.
+"""`BackwardHook`, which makes the backward hooks of modules (`torch/utils/hooks.py`), and the door to `RemovableHandle`.
 
 Autograd knows operations, not modules. To be told when the gradient passes a module, `BackwardHook` lets the module's inputs and
 outputs go through an operation that does nothing, and hooks the two nodes this leaves in the graph: the gradient meets the
 outputs' node first and the inputs' node last.
 
-How the real one differs: nothing but the language; hooks on tensors live in C++ there, but hand out the same handle.
+How the real one differs: it does not.
 """
 
 from __future__ import annotations
@@ -16,59 +12,12 @@ from __future__ import annotations
 import functools
 import warnings
 import weakref
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from internals.autograd.node_hooks import RemovableHandle
 
-class RemovableHandle:
-    """Removes hook number `id` from `hooks_dict`, and what is noted about it in the dictionaries of `extra_dict`.
-
-    The dictionaries must be `OrderedDict`s: Python keeps no weak references to plain ones.
-    """
-
-    next_id = 0
-
-    def __init__(self, hooks_dict: Any, *, extra_dict: Any = None) -> None:
-        self.id = RemovableHandle.next_id
-        RemovableHandle.next_id += 1
-        self.hooks_dict_ref = weakref.ref(hooks_dict)
-        extra = [extra_dict] if isinstance(extra_dict, dict) else extra_dict or []
-        self.extra_dict_ref = tuple(weakref.ref(d) for d in extra)
-
-    def remove(self) -> None:
-        """Take the hook out. Doing it twice does no harm."""
-        for ref in (self.hooks_dict_ref, *self.extra_dict_ref):
-            hooks = ref()
-            if hooks is not None:
-                hooks.pop(self.id, None)
-
-    def __enter__(self) -> RemovableHandle:
-        return self
-
-    def __exit__(self, *exception: Any) -> None:
-        self.remove()
-
-    def __getstate__(self) -> Any:
-        return self.hooks_dict_ref(), self.id, tuple(ref() for ref in self.extra_dict_ref)
-
-    def __setstate__(self, state: Any) -> None:
-        hooks_dict, self.id, extra = state
-        self.hooks_dict_ref = weakref.ref(OrderedDict() if hooks_dict is None else hooks_dict)
-        self.extra_dict_ref = tuple(weakref.ref(d) for d in extra if d is not None)
-        RemovableHandle.next_id = max(RemovableHandle.next_id, self.id + 1)
-
-
-def register(hooks: Any, hook: Any, flags: Iterable[Any] = (), prepend: bool = False) -> RemovableHandle:
-    """Add `hook` to `hooks`, at the front if `prepend`, and its number to each of the dictionaries `flags`."""
-    flags = list(flags)
-    handle = RemovableHandle(hooks, extra_dict=flags)
-    hooks[handle.id] = hook
-    for flag in flags:
-        flag[handle.id] = True
-    if prepend:
-        hooks.move_to_end(handle.id, last=False)
-    return handle
+__all__ = ["BackwardHook", "RemovableHandle"]
 
 
 class WrappedHook:

@@ -11,17 +11,18 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import internals
+from internals._generated.functions import cat, where
+from internals._generated.nn_functions import softplus
 
 
 def hardswish_double_backward(grad: Any, self: Any) -> Any:
     """A third of `grad` on the parabola, strictly between -3 and 3."""
-    return internals.where((self > -3) & (self < 3), grad / 3, 0.0)
+    return where((self > -3) & (self < 3), grad / 3, 0.0)
 
 
 def infinitely_differentiable_mish_backward(grad: Any, self: Any) -> Any:
     """grad * mish'(self): what the operator mish_backward computes, of operators that have derivatives."""
-    t = internals.nn.functional.softplus(self).tanh()
+    t = softplus(self).tanh()
     return grad * (t + self * self.sigmoid() * (1 - t * t))
 
 
@@ -29,7 +30,7 @@ def infinitely_differentiable_logit_backward(grad: Any, self: Any, eps: float | 
     """grad / (x (1 - x)) between the bounds; beyond them 0, or NaN if there are none but 0 and 1."""
     low, beyond = (0.0, math.nan) if eps is None or eps < 0 else (eps, 0.0)
     outside = (self < low).logical_or(self > 1 - low)
-    return internals.where(outside, beyond, grad / (self * (1 - self)))
+    return where(outside, beyond, grad / (self * (1 - self)))
 
 
 def glu_double_backward_grad_output(grad: Any, self: Any, dim: int) -> Any:
@@ -46,6 +47,6 @@ def glu_double_backward(grad: Any, grad_output: Any, self: Any, dim: int) -> Any
     half, gate = self.chunk(2, dim)
     s = gate.sigmoid()
     slope = s * (1 - s)
-    return internals.cat(
+    return cat(
         [to_gate * grad_output * slope, grad_output * slope * (to_half + to_gate * half * (1 - 2 * s))], dim
     )
