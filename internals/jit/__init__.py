@@ -13,6 +13,7 @@ Two front ends, `trace` (record what runs) and `script` (compile the source), le
     script_function.py, script_module.py, script_methods.py   what users hold: compiled functions and modules
     schema.py, schema_parser.py, type_variables.py            what an operator or function takes and gives
     arguments.py, names.py                                    from Python's arguments to the graph's; qualified names
+    freezing.py, optimizing.py                `freeze`: a module and its weights as one graph; `optimize`
     python_print.py, python_expressions.py, python_inlining.py   a graph as readable source: `.code`
     saving.py                                                 `save` and `load`, the door to `internals.serialization`
 
@@ -36,14 +37,14 @@ _LATER = {
     **dict.fromkeys(("ignore", "unused", "export"), "frontend.modifiers"),
     **dict.fromkeys(("trace", "trace_module", "is_tracing", "script_if_tracing"), "tracing"),
     **dict.fromkeys(("TopLevelTracedModule", "TracedModule", "TracerWarning", "TracingCheckError"), "tracing"),
-    **dict.fromkeys(("freeze", "optimize_for_inference", "run_frozen_optimizations"), "passes.freezing"),
+    **dict.fromkeys(("freeze", "optimize_for_inference", "run_frozen_optimizations"), "freezing"),
     "convolution_plan": "runtime.convolution_group",
     **dict.fromkeys(("register_pass", "register_pre_pass", "register_post_pass"), "passes.registry"),
     **dict.fromkeys(("run_pass", "verify_after_every_pass"), "passes.registry"),
     **dict.fromkeys(("executor", "optimized_execution"), "runtime.settings"),
     **dict.fromkeys(("fork", "wait", "Future"), "runtime.future"),
     **dict.fromkeys(("save", "load"), "saving"),
-    "optimize": "fuser.optimize",
+    "optimize": "optimizing",
     "script_method": "script_methods",
     "parse_ir": "ir.parser",
     "Error": "runtime.errors",

@@ -16,7 +16,6 @@ its arguments to machine code:
     names          names for values
     settings       `fuser(...)`: whether, when, from which size on
     fused_kernel   `kernels_of(f, x)`: the kernels to look at
-    optimize       `jit.optimize(f)`: script or trace, freeze and fuse
 
 How the real one differs: 1.0.1 writes C++ and CUDA C and calls gcc or NVRTC; today's NNC builds LLVM code from loops it has
 scheduled.

@@ -12,7 +12,7 @@
     autodiff_subgraphs, differentiate, symbolic_gradients, sym, lower_grad_of
                                               a backward for parts of the graph
     batch_mm, graph_fuser, fuser_*            several operations as one
-    freezing, fold_conv_bn                    a module and its weights as one graph
+    fold_conv_bn                              layers that follow a convolution or a linear layer, in its weights
     pack_convolutions                         convolutions and their neighbours in blocked layout
     aliasing, control_flow, node_equality, overloads, subgraph_utils
                                               what several of them use

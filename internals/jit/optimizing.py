@@ -21,9 +21,11 @@ from collections.abc import Callable, Sequence
 from functools import update_wrapper
 from typing import Any
 
-from internals.jit.passes.freezing import optimize_for_inference
-from internals.jit.script_module import ScriptModule
 from internals.nn.module import Module
+
+from ._script import script
+from .freezing import optimize_for_inference
+from .script_module import ScriptModule
 
 
 def optimize(fn_or_module: Any = None, example_inputs: Sequence[Any] | None = None) -> Any:
@@ -44,20 +46,14 @@ def optimize(fn_or_module: Any = None, example_inputs: Sequence[Any] | None = No
     if example_inputs is not None:
         return _ready(_traced(fn_or_module, tuple(example_inputs)))
     try:
-        compiled = _scripted(fn_or_module)
+        compiled = script(fn_or_module)
     except Exception as why:  # TorchScript's errors are of several types, and whatever the source makes Python raise
         return _TracedWhenCalled(fn_or_module, why)
     return _ready(compiled)
 
 
-def _scripted(what: Any) -> Any:
-    from internals.jit import script
-
-    return script(what)
-
-
 def _traced(what: Any, inputs: tuple[Any, ...]) -> Any:
-    from internals.jit import trace
+    from .tracing import trace
 
     return trace(what, inputs)
 

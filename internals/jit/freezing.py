@@ -5,8 +5,8 @@
 
 A module's graph reads parameters and attributes when it runs, because they may be others by then. Who only wants to compute
 with a trained model can promise that they won't. Then every read is a constant, and what follows from constants can be
-computed now: branches on `self.training` go, batch norm is folded into the convolution before it (`fold_conv_bn.py`), dropout
-disappears.
+computed now: branches on `self.training` go, batch norm is folded into the convolution before it
+(`passes/fold_conv_bn.py`), dropout disappears.
 
 1. The methods kept (`forward`, and those of `preserved_attrs`) are inlined.
 2. An attribute stays an attribute if it is named in `preserved_attrs`, if a kept method sets it or may write to it, or if it
@@ -25,29 +25,30 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from internals.core.tensor_impl import TensorImpl
-from internals.jit.ir import ClassType, all_nodes
-from internals.jit.ir.constants import is_constant_value
-from internals.jit.names import take_name
-from internals.jit.operators.alias_analysis import AliasDb
-from internals.jit.passes.constant_pooling import constant_pooling
-from internals.jit.passes.constant_propagation import constant_propagation
-from internals.jit.passes.cse import cse
-from internals.jit.passes.dce import dce
-from internals.jit.passes.fold_conv_bn import (
+
+from .ir import ClassType, all_nodes
+from .ir.constants import is_constant_value
+from .names import take_name
+from .operators.alias_analysis import AliasDb
+from .passes.constant_pooling import constant_pooling
+from .passes.constant_propagation import constant_propagation
+from .passes.cse import cse
+from .passes.dce import dce
+from .passes.fold_conv_bn import (
     fold_frozen_conv_arithmetic,
     fold_frozen_conv_bn,
     fold_frozen_linear_bn,
     remove_dropout,
 )
-from internals.jit.passes.inline import inline
-from internals.jit.passes.lower_tuples import lower_simple_tuples
-from internals.jit.passes.pack_convolutions import pack_convolutions
-from internals.jit.passes.peephole import peephole
-from internals.jit.script_function import ScriptFunction
-from internals.jit.script_module import RecursiveScriptModule, ScriptModule, get_attribute
+from .passes.inline import inline
+from .passes.lower_tuples import lower_simple_tuples
+from .passes.pack_convolutions import pack_convolutions
+from .passes.peephole import peephole
+from .script_function import ScriptFunction
+from .script_module import RecursiveScriptModule, ScriptModule, get_attribute
 
 if TYPE_CHECKING:
-    from internals.jit.ir import Graph, Node, Value
+    from .ir import Graph, Node, Value
 
 IMMUTABLE = (bool, int, float, complex, str, type(None))
 Slot = tuple[int, str]  # an attribute: id of the module that has it, its name
@@ -103,7 +104,7 @@ def optimize_frozen_graph(graph: Graph, optimize_numerics: bool = True) -> bool:
 def optimize_for_inference(mod: Any, other_methods: Sequence[str] | None = None) -> Any:
     """`freeze` in evaluation mode with all optimisations there are. A module that is frozen already is only optimised.
 
-    Convolutions and what goes with them become groups (`pack_convolutions.py`). When such a module is first called with inputs of
+    Convolutions and what goes with them become groups (see `passes`). When such a module is first called with inputs of
     some sizes, kernels are chosen and compiled, with a note on stderr, which takes some seconds the first time on a machine; call
     it once before measuring. `convolution_plan(module)` tells what was chosen.
 
