@@ -59,10 +59,10 @@ def page() -> str:
 
 
 def floors() -> Iterator[str]:
-    """The rows of the table in docs/architecture.md that belong to a numbered floor."""
+    """The rows of the table in docs/architecture.md about `internals` and the folders in it."""
     for line in (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if len(cells) == 4 and re.match(r"\d", cells[0]):
+        if len(cells) == 4 and re.match(r"`internals/(\w+/)?`", cells[1]):
             cells[2] = re.split(r"; ", cells[2])[0]
             yield "<tr>" + "".join(f"<td>{prose(cell)}</td>" for cell in cells) + "</tr>"
 
