@@ -42,7 +42,7 @@ from internals.jit.ir import (
 )
 from internals.jit.schema import Argument, FunctionSchema
 
-from . import tree
+from . import recursion, tree
 from .builtin_calls import emit_builtin_call
 from .cleanup import clean_up
 from .convert_to_ssa import convert_to_ssa
@@ -159,7 +159,7 @@ class Compiler:
                 self.environment.set(param.name.range, argument.name, sugared)
             else:
                 self.environment.set_value(param.name.range, argument.name, value)
-        emit_statements(self, definition.body)
+        self.emit_statements(definition.body)
         if self.graph.block() not in self.left_blocks:
             if self.context.declared is not None and not isinstance(self.context.declared, NoneType):
                 raise error(
@@ -175,7 +175,10 @@ class Compiler:
         self.graph.registerOutput(placeholder)
         return _with_return(schema, returned)
 
-    # Expressions.
+    # Statements and expressions.
+
+    def emit_statements(self, statements: Sequence[tree.Stmt]) -> None:
+        emit_statements(self, statements)
 
     def emit(self, expr: tree.Expr, hint: Type | None = None) -> Value:
         """The value of an expression. `hint` is the type it is wanted for: `[]` is a list of that."""
@@ -267,6 +270,14 @@ class Compiler:
         except NameError:
             return None
         return to_sugared_value(obj, self, where, is_constant=True)
+
+    def compiled(self, fn: Callable[..., Any]) -> Any:
+        """What a call of a Python function calls: its compiled form, or the mark that it is being compiled."""
+        return recursion.compile_function(fn)
+
+    def compiled_overloads(self, fn: Callable[..., Any]) -> list[Any]:
+        """The compiled forms of a function with several signatures."""
+        return recursion.compile_overloads(fn)
 
     def upgrades(self, symbol: str) -> dict[str, Any]:
         """For code of an older version: overloads of an operator that meant something else then, by name, and what they meant."""

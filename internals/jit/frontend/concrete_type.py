@@ -28,6 +28,7 @@ from .compiler import compile_with_schema
 from .module_value import ModuleValue
 from .resolution import closure_resolver
 from .source import ParsedFunction, parse_text
+from .sugared_values import BeingCompiled
 
 if TYPE_CHECKING:
     from internals.jit.ir import SourceRange
@@ -175,7 +176,7 @@ class ConcreteType:
         self, method: Callable[..., Any] | ParsedFunction, name: str, resolver: Resolver, defaults: dict[str, Any]
     ) -> ScriptFunction:
         self_type = self.jit_type
-        self_type.methods[name] = recursion.BeingCompiled(name, "method")  # found by a method that calls itself
+        self_type.methods[name] = BeingCompiled(name, "method")  # found by a method that calls itself
         try:
             definition = tree_of(method, name, "RecursiveScriptModule")
             graph, schema = compile_with_schema(

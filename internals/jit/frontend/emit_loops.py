@@ -33,15 +33,11 @@ LARGEST_UNROLLED = 1 << 15
 
 
 def emit_for(c: Compiler, stmt: tree.For) -> None:
-    from .emit_statements import emit_statements
-
-    loop_over(c, stmt.targets, stmt.itrs, stmt.range, lambda: emit_statements(c, stmt.body))
+    loop_over(c, stmt.targets, stmt.itrs, stmt.range, lambda: c.emit_statements(stmt.body))
 
 
 def emit_while(c: Compiler, stmt: tree.While) -> None:
-    from .emit_statements import emit_statements
-
-    emit_loop(c, stmt.range, lambda: emit_statements(c, stmt.body), condition=stmt.cond)
+    emit_loop(c, stmt.range, lambda: c.emit_statements(stmt.body), condition=stmt.cond)
 
 
 def loop_over(

@@ -19,6 +19,7 @@ from .emit_assignments import emit_assign, emit_aug_assign
 from .emit_loops import emit_for, emit_while
 from .environment import Environment
 from .error_report import at, error, spell
+from .fork import Closure
 from .refinement import Condition, Refinements, emit_condition, insert_refinements
 from .schema_matching import NamedValue, try_convert_to_type
 from .sugared_values import ExceptionMessage, ExceptionValue, SimpleValue
@@ -252,8 +253,6 @@ def emit_with(c: Compiler, stmt: tree.With) -> None:
 
 def emit_closure(c: Compiler, stmt: tree.Def) -> None:
     """`def __forked_function(): ...`: emitted where `fork` calls it."""
-    from .fork import Closure
-
     c.environment.set(stmt.range, stmt.name.name, Closure(stmt))
 
 

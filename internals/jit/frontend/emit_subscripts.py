@@ -30,9 +30,8 @@ from internals.jit.ir.constants import constant_of, is_constant
 
 from . import tree
 from .error_report import error, spell
-from .iterables import SugaredTuple
 from .schema_matching import NamedValue, convertible_to_list
-from .sugared_values import SimpleValue, SugaredValue
+from .sugared_values import SimpleValue, SugaredTuple, SugaredValue
 
 if TYPE_CHECKING:
     from internals.jit.ir import SourceRange

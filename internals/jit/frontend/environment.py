@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from internals.jit.ir import ListType, Type, Value, unshaped
 
 from .error_report import error, spell
-from .schema_matching import try_convert_to_type
+from .schema_matching import EMPTY_LISTS, try_convert_to_type
 from .sugared_values import SimpleValue
 
 if TYPE_CHECKING:
@@ -153,12 +153,6 @@ class Environment:
                 message += EMPTY_LISTS
             raise error(where, message + "\n")
         return v
-
-
-EMPTY_LISTS = (
-    "\nEmpty lists default to List[Tensor]. Add a variable annotation to the assignment to create an empty list of another type "
-    "(torch.jit.annotate(List[T, []]) where T is the type of elements in the list for Python 2)"
-)
 
 
 def meaningful(name: str) -> bool:

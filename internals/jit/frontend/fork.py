@@ -35,14 +35,12 @@ class Closure(SugaredValue):
     def call(
         self, where: SourceRange, c: Compiler, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], n_binders: int
     ) -> SugaredValue:
-        from .emit_statements import emit_statements
-
         *body, last = self.definition.body
         if args or kwargs:
             raise error(where, "a closure takes no arguments")
         if not isinstance(last, tree.Return):
             raise error(self.definition.range, "a closure ends with the one return statement in it")
-        emit_statements(c, body)
+        c.emit_statements(body)
         if c.environment.block in c.left_blocks or c.environment.block.findAllNodes("prim::ReturnStmt"):
             raise error(self.definition.range, "a closure ends with the one return statement in it")
         return SimpleValue(c.emit(last.expr))

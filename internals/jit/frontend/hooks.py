@@ -1,7 +1,7 @@
 """Forward hooks of scripted modules (`create_hooks_from_stubs` of `torch/jit/_recursive.py`, `ModuleValue::call`).
 
 A forward pre-hook gets the arguments as a tuple and may change them, a forward hook gets the result as well and may change that.
-Hooks are compiled, as functions whose first argument is the module, and a call of the module becomes
+Hooks are compiled, as functions whose first argument is the module, and a call of the module becomes (`ModuleValue.call`)
 
     %input : (Tensor) = prim::TupleConstruct(%x)
     %changed : (Tensor) = prim::CallFunction(%pre_hook, %module, %input)
@@ -16,27 +16,21 @@ How the real one differs: the types of `output` and of what is returned are chec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from internals.jit.ir import NoneType, TupleType
+from internals.jit.ir import TupleType
 from internals.jit.script_function import ScriptFunction
 
 from . import tree
 from .build_tree import default_arguments, tree_of
 from .compiler import compile_with_schema
-from .python_values import FunctionValue
 from .resolution import closure_resolver
-from .schema_matching import NamedValue
-from .sugared_values import SimpleValue, SugaredValue
 
 if TYPE_CHECKING:
-    from internals.jit.ir import SourceRange
     from internals.jit.script_function import ScriptFunction
 
-    from .compiler import Compiler
     from .concrete_type import ConcreteType
-    from .module_value import ModuleValue
 
 
 def compile_hooks(concrete: ConcreteType) -> None:
@@ -66,35 +60,6 @@ def compile_hook(concrete: ConcreteType, hook: Callable[..., Any], is_pre: bool)
         )
     full = f"{concrete.jit_type.qualified_name}.{hook.__name__}"
     return ScriptFunction(hook.__name__, graph, schema, qualified_name=full, python_function=hook, is_method=True)
-
-
-def call_with_hooks(
-    module: ModuleValue,
-    where: SourceRange,
-    c: Compiler,
-    args: Sequence[NamedValue],
-    kwargs: Sequence[NamedValue],
-    n_binders: int,
-) -> SugaredValue:
-    """The call of a module that has hooks, as the compiler emits it."""
-    concrete: Any = module.concrete
-    owner = NamedValue(module.value, where)
-    given = c.tuple_construct([arg.get(c) for arg in args])
-    for hook in concrete.compiled_pre_hooks:
-        changed = FunctionValue(hook).call(where, c, [owner, NamedValue(given, where)], kwargs, n_binders)
-        value = changed.as_value(where, c)
-        if not isinstance(value.type(), NoneType):
-            given = value if isinstance(value.type(), TupleType) else c.tuple_construct([value])
-    if concrete.compiled_pre_hooks and args:
-        unpacked = c.graph.insertNode(c.graph.create("prim::TupleUnpack", [given], 0))
-        args = [NamedValue(unpacked.addOutput().setType(t), where) for t in given.type().containedTypes()]
-    result = module.attr(where, c, "forward").call(where, c, args, kwargs, n_binders).as_value(where, c)
-    for hook in concrete.compiled_hooks:
-        taken = [owner, NamedValue(given, where), NamedValue(result, where)]
-        changed = FunctionValue(hook).call(where, c, taken, kwargs, n_binders)
-        value = changed.as_value(where, c)
-        result = result if isinstance(value.type(), NoneType) else value
-    return SimpleValue(result)
 
 
 def _check_return(concrete: ConcreteType, definition: tree.Def, is_pre: bool) -> None:

@@ -17,10 +17,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from internals.jit.ir import IntType, Type, Value
-from internals.jit.ir.constants import constant_of, is_constant
 
 from .error_report import error, spell
-from .sugared_values import SimpleValue, SugaredValue
+from .sugared_values import SimpleValue, SugaredTuple, SugaredValue
 
 if TYPE_CHECKING:
     from internals.jit.ir import SourceRange
@@ -68,41 +67,6 @@ class RangeValue(SugaredValue):
 
     def static_length(self) -> int | None:
         return self.static
-
-
-class SugaredTuple(SugaredValue):
-    """Several sugared values: the parts of a tuple, or what a tree of iterables gives for one index."""
-
-    def __init__(self, parts: list[SugaredValue]) -> None:
-        self.parts = parts
-
-    def kind(self) -> str:
-        return "Tuple"
-
-    def as_tuple(self, where: SourceRange, c: Compiler, size: int | None = None) -> list[SugaredValue]:
-        return self.parts
-
-    def as_value(self, where: SourceRange, c: Compiler) -> Value:
-        return c.tuple_construct([part.as_value(where, c) for part in self.parts])
-
-    def iter(self, where: SourceRange, c: Compiler) -> SugaredValue:
-        return self
-
-    def getitem(self, where: SourceRange, c: Compiler, index: Value, hint: Type | None = None) -> SugaredValue:
-        if not (isinstance(index.type(), IntType) and is_constant(index)):
-            raise error(
-                where,
-                "Expected integer literal for index but got a variable or non-integer. ModuleList/Sequential indexing is only "
-                "supported with integer literals. For example, 'i = 4; self.layers[i](x)' will fail because i is not a literal. "
-                "Enumeration is supported, e.g. 'for index, v in enumerate(self): out = v(inp)'",
-            )
-        i = constant_of(index)
-        if not -len(self.parts) <= i < len(self.parts):
-            raise error(where, f"Index {i} out of range of length {len(self.parts)}")
-        return self.parts[i]
-
-    def static_length(self) -> int | None:
-        return len(self.parts)
 
 
 class IterableTree(SugaredValue):

@@ -15,15 +15,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from internals.jit.ir import ClassType, StringType, Type, Value
+from internals.jit.ir import ClassType, NoneType, StringType, TupleType, Type, Value
 from internals.jit.ir.constants import constant_of, is_constant
 
-from . import recursion
 from .error_report import error
-from .iterables import IterableTree, SugaredTuple
-from .python_values import PythonValue, to_sugared_value
-from .schema_matching import NamedValue, match_schema
-from .sugared_values import BuiltinFunction, SimpleValue, SugaredValue
+from .iterables import IterableTree
+from .python_values import FunctionValue, PythonValue, to_sugared_value
+from .schema_matching import NamedValue
+from .sugared_values import (
+    BuiltinFunction,
+    MethodValue,
+    SimpleValue,
+    SugaredTuple,
+    SugaredValue,
+    attribute_of_object,
+    get_attr,
+)
 
 if TYPE_CHECKING:
     from internals.jit.ir import SourceRange
@@ -61,51 +68,6 @@ class Concrete(Protocol):
 
     def why_no_attribute(self, name: str) -> str:
         """Why an attribute of the Python module is none here; "" if there is no such attribute."""
-
-
-class MethodValue(SugaredValue):
-    """A compiled method of an object."""
-
-    def __init__(self, owner: Value, method: Any) -> None:
-        self.owner, self.method = owner, method
-
-    def kind(self) -> str:
-        return "method"
-
-    def call(self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int) -> SugaredValue:
-        recursion.ensure_compiled(self.method, where)
-        matched = match_schema(c, self.method.schema, where, [NamedValue(self.owner, where, "self"), *args], kwargs)
-        node = c.graph.create("prim::CallMethod", matched.inputs).s_("name", self.method.name)
-        node.setSourceRange(where)
-        c.graph.insertNode(node)
-        return SimpleValue(node.output().setType(matched.return_types[0]))
-
-
-def attribute_of_object(
-    c: Compiler, owner: Value, t: ClassType, name: str, where: SourceRange | None = None
-) -> SugaredValue | None:
-    """An attribute, constant or method of an object whose type says all there is."""
-    method = t.findMethod(name)
-    if method is not None:
-        return MethodValue(owner, method)
-    if t.hasAttribute(name):
-        return SimpleValue(get_attr(c, owner, t, name))
-    if name in t.constants:
-        return SimpleValue(constant_value(c, t.constants[name], where))
-    return None
-
-
-def constant_value(c: Compiler, value: Any, where: SourceRange | None) -> Value:
-    """A constant of a module: a tuple is put together from constants, so that taking it apart leaves nothing behind."""
-    if isinstance(value, tuple):
-        return c.tuple_construct([constant_value(c, each, where) for each in value])
-    return c.constant(value, where)
-
-
-def get_attr(c: Compiler, owner: Value, t: ClassType, name: str) -> Value:
-    node = c.graph.insertNode(c.graph.create("prim::GetAttr", [owner]).s_("name", name))
-    node.output().setDebugName(f"_{name}" if name.isdigit() else name)
-    return node.output().setType(t.getAttribute(name))
 
 
 class ModuleValue(SugaredValue):
@@ -171,11 +133,30 @@ class ModuleValue(SugaredValue):
         return SimpleValue(value) if concrete is None else ModuleValue(value, concrete)
 
     def call(self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int) -> SugaredValue:
-        if self.concrete.compiled_hooks or self.concrete.compiled_pre_hooks:
-            from .hooks import call_with_hooks
-
-            return call_with_hooks(self, where, c, args, kwargs, n_binders)
-        return self.attr(where, c, "forward").call(where, c, args, kwargs, n_binders)
+        """Its `forward`, between its hooks (`hooks.py`)."""
+        pre_hooks, hooks = self.concrete.compiled_pre_hooks, self.concrete.compiled_hooks
+        if not (pre_hooks or hooks):
+            return self.attr(where, c, "forward").call(where, c, args, kwargs, n_binders)
+        owner = NamedValue(self.value, where)
+        given = c.tuple_construct([arg.get(c) for arg in args])
+        for hook in pre_hooks:
+            taken = [owner, NamedValue(given, where)]
+            changed = FunctionValue(hook).call(where, c, taken, kwargs, n_binders)
+            value = changed.as_value(where, c)
+            if not isinstance(value.type(), NoneType):
+                given = value if isinstance(value.type(), TupleType) else c.tuple_construct([value])
+        if pre_hooks and args:
+            unpacked = c.graph.insertNode(c.graph.create("prim::TupleUnpack", [given], 0))
+            types = given.type().containedTypes()
+            args = [NamedValue(unpacked.addOutput().setType(t), where) for t in types]
+        called = self.attr(where, c, "forward").call(where, c, args, kwargs, n_binders)
+        result = called.as_value(where, c)
+        for hook in hooks:
+            taken = [owner, NamedValue(given, where), NamedValue(result, where)]
+            changed = FunctionValue(hook).call(where, c, taken, kwargs, n_binders)
+            value = changed.as_value(where, c)
+            result = result if isinstance(value.type(), NoneType) else value
+        return SimpleValue(result)
 
     # As a container.
 

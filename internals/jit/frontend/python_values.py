@@ -11,29 +11,41 @@ refused. It also knows enums, CUDA streams and the tensor types of `torch.cuda`.
 
 from __future__ import annotations
 
+import inspect
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from internals.core.device import device
-from internals.jit.ir import TupleType, Value
+from internals.jit.ir import NoneType, TensorType, TupleType, Type, Value
 from internals.jit.ir.constants import constant_of, is_constant
 from internals.jit.ir.enums import enum_code
 from internals.jit.runtime.future import fork
-from internals.jit.script_module import ScriptModule
+from internals.jit.schema import Argument, FunctionSchema
+from internals.jit.script_function import ScriptFunction
 from internals.library import OpNamespace, OpPacket, Ops
+from internals.nn.module import Module
 from internals.scripting import BooleanDispatch, annotate, dispatches, isinstance_, overloads
 
-from . import modifiers, recursion
+from . import modifiers
+from .annotations import named_tuple, signature_types
 from .builtin_table import find_builtin
 from .error_report import error
+from .resolution import closure_resolver
 from .schema_matching import Matched, NamedValue, find_keyword, match_schema, match_schemas
-from .sugared_values import BuiltinFunction, ExceptionValue, SimpleValue, SpecialForm, SugaredValue
+from .sugared_values import (
+    BeingCompiled,
+    BuiltinFunction,
+    ExceptionValue,
+    SimpleValue,
+    SpecialForm,
+    SugaredValue,
+    ensure_compiled,
+)
 
 if TYPE_CHECKING:
     from internals.jit.ir import SourceRange
-    from internals.jit.script_function import ScriptFunction
 
     from .compiler import Compiler
 
@@ -48,7 +60,7 @@ def to_sugared_value(obj: Any, c: Compiler, where: SourceRange, is_constant: boo
         constant = _constant(obj, c, where)
         if constant is not None:
             return constant
-    if recursion.is_compiled_function(obj):
+    if isinstance(obj, (ScriptFunction, BeingCompiled)):
         return FunctionValue(obj)
     if isinstance(obj, (types.ModuleType, Ops, OpNamespace)):
         return PythonModuleValue(obj)
@@ -57,7 +69,7 @@ def to_sugared_value(obj: Any, c: Compiler, where: SourceRange, is_constant: boo
     form = _special_forms().get(obj) if _is_hashable(obj) else None
     if form is not None:
         return SpecialForm(form)
-    if isinstance(obj, ScriptModule):
+    if isinstance(obj, Module) and "_jit_type" in vars(obj):
         raise error(where, "Cannot call a ScriptModule that is not a submodule of the caller")
     builtin = find_builtin(obj)
     if builtin is not None:
@@ -69,15 +81,13 @@ def to_sugared_value(obj: Any, c: Compiler, where: SourceRange, is_constant: boo
     if isinstance(obj, types.FunctionType) and obj in dispatches:
         return BooleanDispatchValue(dispatches[obj])
     if isinstance(obj, types.FunctionType) and obj in overloads:
-        return OverloadedFunctionValue(recursion.compile_overloads(obj))
+        return OverloadedFunctionValue(c.compiled_overloads(obj))
     if isinstance(obj, type) and issubclass(obj, tuple) and hasattr(obj, "_fields"):
-        return NamedTupleConstructor(recursion.named_tuple_type(obj, where))
+        return NamedTupleConstructor(named_tuple_type(obj, where))
     if isinstance(obj, type):
         return PythonClassValue(obj)
     if isinstance(obj, types.FunctionType) and not modifiers.is_ignored(obj):
-        compiled = recursion.compile_function(obj, where)
-        if compiled is not None:
-            return FunctionValue(compiled)
+        return FunctionValue(c.compiled(obj))
     return PythonValue(obj)
 
 
@@ -99,7 +109,7 @@ class PythonValue(SugaredValue):
 
     def call(self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int) -> SugaredValue:
         given = [*([NamedValue(self.self_value, where, "self")] if self.self_value is not None else []), *args]
-        schema = recursion.schema_of_python_function(self.obj, len(given), n_binders, where, self.self_value)
+        schema = schema_of_python_function(self.obj, len(given), n_binders, where, self.self_value)
         matched = match_schema(c, schema, where, given, kwargs)
         result = matched.return_types[0]
         if modifiers.is_unused(self.obj):
@@ -139,7 +149,7 @@ class FunctionValue(SugaredValue):
         return c.function_constant(self.function)
 
     def call(self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int) -> SugaredValue:
-        recursion.ensure_compiled(self.function, where)
+        ensure_compiled(self.function, where)
         matched = match_schema(c, self.function.schema, where, args, kwargs)
         return self.call_matched(where, c, matched)
 
@@ -258,3 +268,48 @@ def _is_hashable(obj: Any) -> bool:
 
 def _exception_name(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def schema_of_python_function(
+    fn: Callable[..., Any], n_args: int, n_binders: int, where: SourceRange, self_value: Value | None
+) -> FunctionSchema:
+    """The schema of a function that is called as it is: what is not annotated is a Tensor, and as many results as are wanted."""
+    if isinstance(fn, types.BuiltinFunctionType):
+        raise error(where, f"Python builtin {fn} is currently not supported in Torchscript")
+    if not callable(fn):
+        raise error(where, f"cannot call a python value of type '{type(fn).__name__}'")
+    names = _parameter_names(fn, n_args)
+    found = signature_types(fn, where, closure_resolver(fn), is_method=self_value is not None)
+    arguments = []
+    if self_value is not None:
+        arguments.append(Argument(names.pop(0), self_value.type()))
+    if found is None:
+        given: list[Type] = [TensorType.get()] * len(names)
+        returned: Type = NoneType.get() if n_binders == 0 else TensorType.get()
+        if n_binders > 1:
+            returned = TupleType([TensorType.get()] * n_binders)
+    else:
+        given, returned = found
+    arguments += [Argument(name, t) for name, t in zip(names, given)]
+    name = getattr(fn, "__qualname__", getattr(fn, "__name__", type(fn).__name__))
+    return FunctionSchema(name, "", tuple(arguments), (Argument("0", returned),))
+
+
+def _parameter_names(fn: Callable[..., Any], n_args: int) -> list[str]:
+    try:
+        parameters = inspect.signature(fn).parameters.values()
+    except ValueError:
+        return [str(i) for i in range(n_args)]
+    variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [p.name for p in parameters if p.kind not in variable]
+
+
+def named_tuple_type(cls: type, where: SourceRange) -> tuple[TupleType, FunctionSchema]:
+    """The type of a NamedTuple class, and the schema of its constructor."""
+    t = named_tuple(cls, where)
+    assert t.names is not None
+    defaults = getattr(cls, "_field_defaults", {})
+    arguments = tuple(
+        Argument(name, element, defaults.get(name), name in defaults) for name, element in zip(t.names, t.elements)
+    )
+    return t, FunctionSchema(cls.__name__, "", arguments, ())

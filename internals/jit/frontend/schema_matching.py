@@ -150,6 +150,12 @@ FROM_NUMBER: dict[type, str] = {FloatType: "aten::Float", ComplexType: "aten::Co
 FROM_BOOL: dict[type, str] = {FloatType: "aten::Float", IntType: "aten::Int", NumberType: "aten::Int"}
 
 
+EMPTY_LISTS = (
+    "\nEmpty lists default to List[Tensor]. Add a variable annotation to the assignment to create an empty list of another type "
+    "(torch.jit.annotate(List[T, []]) where T is the type of elements in the list for Python 2)"
+)
+
+
 def convertible_to_list(t: Type, wanted: Type) -> bool:
     """Whether `t` is a list that fits or a tuple whose elements all do."""
     if not isinstance(wanted, ListType):
@@ -261,8 +267,6 @@ def _match_argument(
             "explicit type.\n"
         )
     if isinstance(t, ListType) and t.element.isSubtypeOf(TensorType.get()):
-        from .environment import EMPTY_LISTS
-
         reason += EMPTY_LISTS[1:] + "\n"
     raise fail(reason)
 

@@ -5,8 +5,8 @@ Only some expressions are values of the graph: tensors, numbers, lists. Others e
 its own. They are all sugared values: things that know what it means to call them, to ask them for an attribute, to iterate over
 them, or to make a value of them. What they cannot do is a compile error.
 
-`SimpleValue` is a value of the graph; `python_values.py` has what comes from Python, `iterables.py` what loops take,
-`module_value.py` modules.
+`SimpleValue` is a value of the graph, `MethodValue` a method of an object in it; `python_values.py` has what comes from Python,
+`iterables.py` what loops take, `module_value.py` modules.
 
 How the real one differs: futures, awaitables, enums and the forms of distributed training are more kinds of them.
 """
@@ -22,6 +22,7 @@ from internals.jit.ir import (
     ClassType,
     DeviceObjType,
     DictType,
+    IntType,
     ListType,
     StringType,
     TensorType,
@@ -29,11 +30,12 @@ from internals.jit.ir import (
     Type,
     Value,
 )
+from internals.jit.ir.constants import constant_of, is_constant
 from internals.jit.operators import find_operators
 from internals.jit.type_variables import evaluate, match_type_variables
 
 from .error_report import error, spell
-from .schema_matching import NamedValue
+from .schema_matching import NamedValue, match_schema
 
 if TYPE_CHECKING:
     from internals.jit.ir import SourceRange
@@ -111,8 +113,6 @@ class SimpleValue(SugaredValue):
             node = c.graph.insertNode(c.graph.create("prim::TupleIndex", [self.value, c.constant(i)]))
             return SimpleValue(node.output().setType(t.elements[i]))
         if isinstance(t, ClassType):
-            from .module_value import attribute_of_object
-
             found = attribute_of_object(c, self.value, t, name)
             if found is not None:
                 return found
@@ -174,8 +174,6 @@ class SimpleValue(SugaredValue):
         if isinstance(t, DictType):
             return SimpleValue(c.insert("aten::keys", [self.value], where))
         if isinstance(t, TupleType):
-            from .iterables import SugaredTuple
-
             return SugaredTuple([SimpleValue(v) for v in c.unpack_tuple(self.value)])
         raise error(where, f"'{spell(t)}' object is not iterable")
 
@@ -204,6 +202,41 @@ TENSOR_PROPERTIES = {
 CASTS = {
     "byte": 0, "char": 1, "short": 2, "int": 3, "long": 4, "half": 5, "float": 6, "double": 7, "cfloat": 9, "cdouble": 10,
 }  # fmt: skip
+
+
+class SugaredTuple(SugaredValue):
+    """Several sugared values: the parts of a tuple, or what a tree of iterables gives for one index."""
+
+    def __init__(self, parts: list[SugaredValue]) -> None:
+        self.parts = parts
+
+    def kind(self) -> str:
+        return "Tuple"
+
+    def as_tuple(self, where: SourceRange, c: Compiler, size: int | None = None) -> list[SugaredValue]:
+        return self.parts
+
+    def as_value(self, where: SourceRange, c: Compiler) -> Value:
+        return c.tuple_construct([part.as_value(where, c) for part in self.parts])
+
+    def iter(self, where: SourceRange, c: Compiler) -> SugaredValue:
+        return self
+
+    def getitem(self, where: SourceRange, c: Compiler, index: Value, hint: Type | None = None) -> SugaredValue:
+        if not (isinstance(index.type(), IntType) and is_constant(index)):
+            raise error(
+                where,
+                "Expected integer literal for index but got a variable or non-integer. ModuleList/Sequential indexing is only "
+                "supported with integer literals. For example, 'i = 4; self.layers[i](x)' will fail because i is not a literal. "
+                "Enumeration is supported, e.g. 'for index, v in enumerate(self): out = v(inp)'",
+            )
+        i = constant_of(index)
+        if not -len(self.parts) <= i < len(self.parts):
+            raise error(where, f"Index {i} out of range of length {len(self.parts)}")
+        return self.parts[i]
+
+    def static_length(self) -> int | None:
+        return len(self.parts)
 
 
 class BuiltinFunction(SugaredValue):
@@ -362,3 +395,65 @@ class ExceptionMessage(SugaredValue):
 
     def kind(self) -> str:
         return "exception message"
+
+
+class MethodValue(SugaredValue):
+    """A compiled method of an object."""
+
+    def __init__(self, owner: Value, method: Any) -> None:
+        self.owner, self.method = owner, method
+
+    def kind(self) -> str:
+        return "method"
+
+    def call(
+        self, where: SourceRange, c: Compiler, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], n_binders: int
+    ) -> SugaredValue:
+        ensure_compiled(self.method, where)
+        matched = match_schema(c, self.method.schema, where, [NamedValue(self.owner, where, "self"), *args], kwargs)
+        node = c.graph.create("prim::CallMethod", matched.inputs).s_("name", self.method.name)
+        node.setSourceRange(where)
+        c.graph.insertNode(node)
+        return SimpleValue(node.output().setType(matched.return_types[0]))
+
+
+def attribute_of_object(
+    c: Compiler, owner: Value, t: ClassType, name: str, where: SourceRange | None = None
+) -> SugaredValue | None:
+    """An attribute, constant or method of an object whose type says all there is."""
+    method = t.findMethod(name)
+    if method is not None:
+        return MethodValue(owner, method)
+    if t.hasAttribute(name):
+        return SimpleValue(get_attr(c, owner, t, name))
+    if name in t.constants:
+        return SimpleValue(constant_value(c, t.constants[name], where))
+    return None
+
+
+def constant_value(c: Compiler, value: Any, where: SourceRange | None) -> Value:
+    """A constant of a module: a tuple is put together from constants, so that taking it apart leaves nothing behind."""
+    if isinstance(value, tuple):
+        return c.tuple_construct([constant_value(c, each, where) for each in value])
+    return c.constant(value, where)
+
+
+def get_attr(c: Compiler, owner: Value, t: ClassType, name: str) -> Value:
+    node = c.graph.insertNode(c.graph.create("prim::GetAttr", [owner]).s_("name", name))
+    node.output().setDebugName(f"_{name}" if name.isdigit() else name)
+    return node.output().setType(t.getAttribute(name))
+
+
+class BeingCompiled:
+    """Stands for a function or method while it is compiled."""
+
+    def __init__(self, name: str, what: str = "function") -> None:
+        self.name, self.what = name, what
+
+
+def ensure_compiled(function: Any, where: SourceRange) -> None:
+    """Raises RuntimeError for a function that is being compiled: it is calling itself."""
+    if isinstance(function, BeingCompiled):
+        raise error(
+            where, f" {function.what} '{function.name}' is called recursively. Recursive calls are not supported"
+        )
