@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
-LARGEST = 16  # files in one circle
+LARGEST = 12  # files in one circle
 MOST_UPWARD = 25  # imports in functions
 
 # "importer imported": why this one, in a function, points up.

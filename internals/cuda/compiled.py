@@ -13,11 +13,14 @@ from __future__ import annotations
 import math
 import types
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .language import Choice, DeviceFunction, Intrinsic, Kernel
+from internals.machine_code.templates import Choice, DeviceFunction, Intrinsic
+
+if TYPE_CHECKING:
+    from .language import Kernel
 
 _functions: dict[tuple[DeviceFunction, bool], Any] = {}
 _kernels: dict[DeviceFunction, Any] = {}
@@ -82,7 +85,8 @@ def bound_function(instance: DeviceFunction, lineinfo: bool = False) -> Any:
         if isinstance(value, Intrinsic):
             value = value.elsewhere if _simulated() else value.load()
         scope[name] = value
-    scope["cuda"] = _KernelContext() if _simulated() and not isinstance(instance, Kernel) else cuda
+    is_kernel = hasattr(instance, "launch_bounds")
+    scope["cuda"] = cuda if is_kernel or not _simulated() else _KernelContext()
     if _simulated() and scope.get("math") is math:
         from .registers import DeviceMath
 

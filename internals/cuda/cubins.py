@@ -22,14 +22,16 @@ import sys
 from functools import cache as once
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.machine_code import cache
 from internals.machine_code.compile import description
 from internals.machine_code.llvm import digest
 
-from .language import Kernel
-from .ptx import type_name
+from .device_array import type_name
+
+if TYPE_CHECKING:
+    from .language import Kernel
 
 KIND = "cubin"
 FOR_A_GPU = b"\x7fELF", b"\xbe\x00"  # of an ELF file bytes 0 to 3, and 18 and 19 (EM_CUDA)

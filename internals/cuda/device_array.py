@@ -13,10 +13,12 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from internals.core.device import device
 from internals.core.dtype import dtype
 from internals.core.geometry import is_contiguous
-from internals.core.tensor_impl import backed_ptr
+from internals.core.tensor_impl import TensorImpl, backed_ptr
 
 
 @dataclass(slots=True)
@@ -76,3 +78,40 @@ def _index(where: device) -> int:
     if where.type != "cuda" or where.index is None:
         raise RuntimeError(f"a kernel runs on a GPU: move the tensor on '{where}' there with .cuda()")
     return where.index
+
+
+def type_name(value: Any) -> str:
+    """How the type of a kernel's argument is written: "int64", "float32[::1]", "float32[:,:]", "(int64, int64)".
+
+    `value` is a type or an example. Raises TypeError for what a kernel cannot take.
+    """
+    if isinstance(value, str):
+        return value.replace(" ", "").replace("[:]", "[::1]")
+    if isinstance(value, tuple):
+        return f"({', '.join(type_name(v) for v in value)}{',' if len(value) == 1 else ''})"
+    if isinstance(value, (TensorImpl, DeviceArray, np.ndarray)):
+        return _array_name(value)
+    for python, name in ((bool, "bool"), (int, "int64"), (float, "float64")):
+        if value is python or type(value) is python:
+            return name
+    if isinstance(value, (dtype, np.dtype)):
+        return value.name
+    if isinstance(value, np.generic) or isinstance(value, type) and issubclass(value, np.generic):
+        return np.dtype(value if isinstance(value, type) else value.dtype).name
+    raise TypeError(
+        f"a kernel's argument is described by a dtype, a text such as 'float32[:]', or a tuple, not {value!r}"
+    )
+
+
+def _array_name(value: Any) -> str:
+    """The type that a launch gives to an array: its dtype and how many dimensions it has, `::1` where it is contiguous."""
+    if isinstance(value, DeviceArray):
+        sizes, strides, name = value.sizes, value.strides, value.dtype.name
+    elif isinstance(value, np.ndarray):
+        sizes, strides, name = value.shape, tuple(s // value.itemsize for s in value.strides), value.dtype.name
+    else:
+        sizes, strides, name = tuple(value.shape), tuple(value.stride()), value.dtype.name
+    step, dense = 1, True
+    for n, s in zip(reversed(sizes), reversed(strides)):
+        dense, step = dense and (n == 1 or s == step), step * n
+    return f"{name}[{','.join([':'] * (len(sizes) - 1) + ['::1' if dense else ':']) if sizes else ''}]"

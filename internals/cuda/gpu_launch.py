@@ -24,11 +24,11 @@ from internals.core.tensor_impl import check_backed
 from .cubins import cubin
 from .device_array import DeviceArray
 from .driver import CudaError
-from .language import Kernel
 from .launch import Repeated, check_numbers
 
 if TYPE_CHECKING:
     from .gpu_driver import GpuDriver
+    from .language import Kernel
 
 ARRAY = (
     "PPqqP"  # what numba calls meminfo and parent, number of elements, bytes of one, address; then sizes and strides

@@ -29,9 +29,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from internals.machine_code.templates import Choice, DeviceFunction, Intrinsic
+
 from .device_array import DeviceArray
 from .driver import CudaError, IllegalMemoryAccess
-from .language import Choice, DeviceFunction, Intrinsic
 from .observer import Observer
 from .registers import DeviceMath, Dim3, Registers
 from .warp import SHUFFLES, Request, exchange

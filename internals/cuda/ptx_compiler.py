@@ -49,7 +49,7 @@ def _compile(work: list[Any], cc: tuple[int, int], fastmath: bool, lineinfo: boo
 
 
 def numba_type(name: Any) -> Any:
-    """numba's type for a name that `ptx.type_name` gives, or for a NamedTuple. Raises TypeError for others."""
+    """numba's type for a name that `device_array.type_name` gives, or for a NamedTuple. Raises TypeError for others."""
     from numba import typeof, types
 
     if isinstance(name, tuple):

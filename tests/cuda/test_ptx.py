@@ -18,9 +18,9 @@ import pytest
 import internals.cuda.kernels
 import internals.cuda.native
 from internals.cuda import ptx_compiler
-from internals.cuda.device_array import DeviceArray
+from internals.cuda.device_array import DeviceArray, type_name
 from internals.cuda.language import Kernel, cuda, device_function, kernel, template
-from internals.cuda.ptx import CAPABILITY, Ptx, PtxError, PtxUnavailable, compile_all, ptx, type_name
+from internals.cuda.ptx import CAPABILITY, Ptx, PtxError, PtxUnavailable, compile_all, ptx
 from internals.cuda.ptx_text import readable
 from internals.cuda.ptxas import registers_of
 
