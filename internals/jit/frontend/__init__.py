@@ -1,7 +1,7 @@
 """From Python source to IR (`torch/jit/frontend.py`, `torch/csrc/jit/frontend`).
 
     source.py, build_*.py, tree.py   Python's source, parsed, as a smaller tree: what the language has, and where everything is
-    annotations.py, type_*.py        what annotations mean
+    annotations.py, type_comments.py  what annotations mean
     compiler.py                      the tree as a graph; its docstring lists the rest, and steps.py shows it step by step
     recursive.py                     modules: inspect_module.py looks one over, concrete_type.py compiles its methods
 

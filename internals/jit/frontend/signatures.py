@@ -31,8 +31,8 @@ from internals.jit.ir.enums import enum_code
 from internals.jit.schema import Argument, FunctionSchema
 
 from . import tree
+from .annotations import type_of_expr, type_of_param
 from .error_report import error, spell
-from .type_expressions import type_of_expr, type_of_param
 
 if TYPE_CHECKING:
     from .compiler import Compiler

@@ -7,10 +7,11 @@ node for what TorchScript refuses. Types are still expressions here; the compile
 A node's first field is its `range`. It is widened on construction until it covers the node's children, so that an error
 about `a + b` underlines all of it although the range of a `BinOp` starts out as that of its left operand.
 
-`str(tree)` writes one line per node; `tree.sexpr()` writes what PyTorch prints for the same tree.
+`str(tree)` has one line per node: the part's name in its parent, the kind of node and its text. `tree.sexpr()` is what
+`print(torch.jit.frontend.get_jit_def(fn, name))` prints for the same tree, on one line.
 
 How the real one differs: one class `Compound` (kind, range, children) holds every node, and the names below are views on
-it, made on demand and checked by kind; a list or an option is a node too, where we have tuples and None.
+it, made on demand and checked by kind; a list or an option is a node too, where we have tuples and None. There is no outline.
 """
 
 from __future__ import annotations
@@ -57,12 +58,10 @@ class Tree:
 
     def sexpr(self) -> str:
         """The tree as PyTorch prints it, `(assign (list (variable (ident a))) ...)`, on one line."""
-        from . import tree_text
-        return tree_text.sexpr(self)
+        return " ".join(_words(self).split())
 
     def __str__(self) -> str:
-        from . import tree_text
-        return tree_text.outline(self)
+        return _outline(self)
 
 
 def _part_names(kind: type[Tree]) -> tuple[str, ...]:
@@ -397,3 +396,95 @@ class DictComp(Expr):
     value: Expr
     target: Expr
     iter: Expr
+
+
+# Two ways to write a tree down.
+
+# Kinds whose text is not the class's name in lower case, as `kindToString` gives them (lexer.h).
+KINDS: dict[type[Tree], str] = {
+    ExprStmt: "expression statement",
+    AugAssign: "aug_assign",
+    Delete: "del",
+    Var: "variable",
+    StringLiteral: "string_literal",
+    TrueLiteral: "True",
+    FalseLiteral: "False",
+    NoneLiteral: "None",
+    TernaryIf: "if",
+    Select: ".",
+    SliceExpr: "slice expr",
+    ListLiteral: "list-literal",
+    TupleLiteral: "tuple-literal",
+    DictLiteral: "dict-literal",
+    ListComp: "list comprehension",
+    DictComp: "dict comprehension",
+}
+OPERATORS = {"**": "pow operator", "//": "floordiv", "==": "eq", "!=": "ne", "<=": "le", ">=": "ge"}
+
+
+def _outline(node: Tree, indent: str = "", part: str = "") -> str:
+    """One line per node, children indented under their parent, each with the name of the part it plays."""
+    texts = [_atom(name, value) for name, value in node.parts() if _is_atom(value)]
+    head = f"{indent}{part}{type(node).__name__}"
+    lines = [" ".join([head, *(text for text in texts if text)])]
+    for name, value in node.parts():
+        below = value if isinstance(value, tuple) else (value,)
+        for i, child in enumerate(below):
+            if isinstance(child, Tree) and not isinstance(child, Ident):
+                index = f"[{i}]" if isinstance(value, tuple) else ""
+                lines.append(_outline(child, indent + "  ", f"{name}{index}: "))
+    return "\n".join(lines)
+
+
+def _is_atom(value: Any) -> bool:
+    return isinstance(value, str | bool | Ident)
+
+
+def _atom(name: str, value: Any) -> str:
+    if isinstance(value, Ident):
+        return value.name
+    if isinstance(value, bool):
+        return name if value else ""
+    return repr(value) if name == "text" else value
+
+
+def _words(node: Tree) -> str:
+    if isinstance(node, Ident):
+        return f"(ident {node.name})"
+    if isinstance(node, UnaryOp):
+        return f"({'unary minus' if node.kind == '-' else node.kind} {_words(node.operand)})"
+    if isinstance(node, BinOp):
+        return f"({_operator(node.kind)} {_words(node.lhs)} {_words(node.rhs)})"
+    if isinstance(node, AugAssign):
+        return f"(aug_assign {_words(node.lhs)} ({_operator(node.op)}) {_words(node.rhs)})"
+    kind = KINDS.get(type(node), type(node).__name__.lower())
+    parts = [_part(type(node), name, value) for name, value in node.parts()]
+    return f"({' '.join([kind, *parts])})"
+
+
+def _part(kind: type[Tree], name: str, value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"({' '.join(['list', *map(_words, value)])})"
+    if isinstance(value, bool):
+        return f"({value})"
+    if isinstance(value, str):
+        return value
+    if name in OPTIONS.get(kind, ()):
+        return "(option)" if value is None else f"(option {_words(value)})"
+    return _words(value)
+
+
+# The parts that PyTorch wraps in an option, because they may be missing.
+OPTIONS: dict[type[Tree], tuple[str, ...]] = {
+    Param: ("type", "default"),
+    Decl: ("return_type",),
+    Property: ("setter",),
+    WithItem: ("var",),
+    Assign: ("rhs", "type"),
+    Assert: ("msg",),
+    SliceExpr: ("start", "end", "step"),
+}
+
+
+def _operator(kind: str) -> str:
+    return OPERATORS.get(kind, kind)

@@ -23,8 +23,8 @@ from typing import Any, TypeVar
 
 from internals.core.device import device
 from internals.core.dtype import dtype
+from internals.jit.frontend.annotations import type_of_expr
 from internals.jit.frontend.source import ParsedFunction
-from internals.jit.frontend.type_expressions import type_of_expr
 from internals.jit.ir import ClassType, TensorType
 from internals.jit.script_module import RecursiveScriptModule
 from internals.nn.parameter import Parameter

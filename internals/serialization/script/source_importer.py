@@ -25,11 +25,11 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from internals.jit.frontend.annotations import BY_NAME, type_of_expr
 from internals.jit.frontend.build_expressions import build_expression
 from internals.jit.frontend.python_values import FunctionValue, NamedTupleConstructor
 from internals.jit.frontend.source import PARSER_LOCK, ParsedFunction, SourceContext
 from internals.jit.frontend.sugared_values import SugaredValue
-from internals.jit.frontend.type_expressions import BY_NAME, type_of_expr
 from internals.jit.ir import ClassType, TupleType, Type
 from internals.jit.schema import Argument, FunctionSchema
 

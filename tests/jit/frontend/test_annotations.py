@@ -10,10 +10,15 @@ import pytest
 
 import internals
 from internals.jit.frontend import type_comments
-from internals.jit.frontend.annotations import signature_types, try_type_of_annotation, type_of_annotation
+from internals.jit.frontend.annotations import (
+    signature_types,
+    try_type_of_annotation,
+    type_of_annotation,
+    type_of_expr,
+    type_of_param,
+)
 from internals.jit.frontend.build_tree import tree_of
 from internals.jit.frontend.resolution import closure_resolver, frame_resolver
-from internals.jit.frontend.type_expressions import type_of_expr, type_of_param
 from internals.jit.ir import Source, SourceRange
 from tests.answers import answer
 from tests.jit.sources import define, plain
