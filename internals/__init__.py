@@ -16,7 +16,7 @@ from internals._generated import functions as _functions
 
 if TYPE_CHECKING:
     from internals._generated.functions import *
-from internals._namespace import *  # type: ignore[assignment,no-redef]  # `where`: see internals/functional.py
+from internals.functional.namespace import *  # type: ignore[assignment,no-redef]  # `where`: see internals/functional/__init__.py
 from internals.core.device import device
 from internals.core.dtype import (
     bool_ as bool,
@@ -64,8 +64,8 @@ from internals._tensor import Tensor
 if TYPE_CHECKING:
     from internals import accelerator, autograd, cuda, export, fft, func, jit, library, linalg, models, nn, optim, profiler
     from internals import signal, source_map, special
-    from internals.dlpack import from_dlpack
-    from internals.lowrank import pca_lowrank, svd_lowrank
+    from internals.construction.dlpack import from_dlpack
+    from internals.functional.lowrank import pca_lowrank, svd_lowrank
 
 __version__ = "0.1.0"
 _SUBPACKAGES = (
@@ -73,8 +73,8 @@ _SUBPACKAGES = (
     "profiler", "return_types", "serialization", "signal", "source_map", "special", "utils",
 )  # fmt: skip
 
-_LATER = {"from_dlpack": "internals.dlpack"}
-_LATER |= dict.fromkeys(("pca_lowrank", "svd_lowrank"), "internals.lowrank")
+_LATER = {"from_dlpack": "internals.construction.dlpack"}
+_LATER |= dict.fromkeys(("pca_lowrank", "svd_lowrank"), "internals.functional.lowrank")
 
 # Overflow and division by zero are ordinary values here, as in PyTorch; numpy would warn from inside our loops.
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"internals\.")

@@ -159,7 +159,7 @@ class storagetype(type):
             return TypedStorage(Storage.allocate(int64(content * cls.dtype.itemsize)), cls.dtype)
         if not isinstance(content, Sequence):
             raise TypeError(f"{cls.__name__}(): expected a number of elements or a sequence, not {type(content).__name__}")
-        from internals.construction import copy_of
+        from internals.construction.tensor_new import copy_of
 
         return TypedStorage(copy_of(content, cls.dtype, None)._storage, cls.dtype)
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from internals import from_numpy
-from internals.interop import borrow_array
+from internals.construction.tensor_numpy import borrow_array
 from internals.serving.client import write_request
 from internals.serving.protocol.messages import read_request
 from internals.serving.protocol.schema import open_inference

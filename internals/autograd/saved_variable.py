@@ -238,7 +238,7 @@ def _unpacked(unpack: Callable[[Any], Any], packed: Any) -> Any:
 
 def _modified(t: Any, version: int, expected: int, edge: Any) -> str:
     """PyTorch's words for it."""
-    from internals.conversions import type_name
+    from internals.construction.conversions import type_name
 
     from .anomaly import anomaly
 

@@ -25,7 +25,7 @@ How the real one differs: graphs, NCCL, several processes, and cuBLAS and cuDNN 
 
 from __future__ import annotations
 
-from internals.legacy import CUDA_TENSOR_TYPES
+from internals.construction.legacy import CUDA_TENSOR_TYPES
 
 from .activity import Activity, Recording, record_activity
 from .backend import use_simulator

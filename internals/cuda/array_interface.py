@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from internals.construction.tensor_numpy import SUPPORTED
 from internals.core.allocator import DataPtr, drop_reference
 from internals.core.device import device, is_simulated
 from internals.core.dtype import BY_NUMPY
 from internals.core.geometry import bytes_spanned, contiguous_strides, geometry
 from internals.core.storage import Storage
 from internals.core.tensor_impl import make, newly_made
-from internals.interop import SUPPORTED
 
 from . import backend
 from .streams import ExternalStream, current_stream

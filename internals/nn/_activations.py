@@ -12,7 +12,7 @@ from internals._generated import nn_functions as nn
 from internals._generated import ops
 from internals._tensor import Tensor
 from internals.core.dtype import dtype as DType
-from internals.scripting import is_scripting
+from internals.functional.scripting import is_scripting
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:

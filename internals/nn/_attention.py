@@ -17,7 +17,7 @@ from internals import Tensor
 from internals._generated import functions as F
 from internals._generated.nn_functions import linear, pad, scaled_dot_product_attention
 from internals.core.dtype import dtype as DType
-from internals.scripting import is_scripting
+from internals.functional.scripting import is_scripting
 
 
 def multi_head_attention_forward(

@@ -10,7 +10,7 @@ import warnings
 from internals._generated import functions as F
 from internals._tensor import Tensor
 from internals.core.dtype import int64
-from internals.scripting import is_scripting
+from internals.functional.scripting import is_scripting
 
 
 def embedding(

@@ -12,8 +12,8 @@ from typing import Any
 
 from internals._generated import functions as F
 from internals._tensor import Tensor
+from internals.functional.scripting import is_scripting
 from internals.nn._reduction import get_enum, reduced, resolve
-from internals.scripting import is_scripting
 
 
 def ctc_loss(

@@ -14,8 +14,8 @@ from internals._generated import nn_functions as nn
 from internals._generated import ops
 from internals._tensor import Tensor
 from internals.functional import broadcast_shapes, broadcast_tensors
+from internals.functional.scripting import is_scripting
 from internals.nn._reduction import get_enum, reduced, resolve
-from internals.scripting import is_scripting
 
 
 def nll_loss(

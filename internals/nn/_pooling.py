@@ -12,7 +12,7 @@ from typing import Any
 from internals._generated import functions as F
 from internals._generated import nn_functions as nn
 from internals._tensor import Tensor
-from internals.scripting import (
+from internals.functional.scripting import (
     BooleanDispatch,
     BroadcastingList1,
     BroadcastingList2,

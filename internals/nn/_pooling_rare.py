@@ -9,12 +9,7 @@ from __future__ import annotations
 from internals._generated import functions as F
 from internals._generated import nn_functions as nn
 from internals._tensor import Tensor
-from internals.scripting import (
-    BroadcastingList1,
-    BroadcastingList2,
-    BroadcastingList3,
-    boolean_dispatch,
-)
+from internals.functional.scripting import BroadcastingList1, BroadcastingList2, BroadcastingList3, boolean_dispatch
 
 from ._pooling import by_indices
 from .modules.utils import _pair, _single, _triple

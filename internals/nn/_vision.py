@@ -16,7 +16,7 @@ from internals._generated import functions as F
 from internals._generated import nn_functions as nn
 from internals._tensor import Tensor
 from internals.core.tensor_impl import TensorImpl
-from internals.scripting import BroadcastingList2, is_scripting
+from internals.functional.scripting import BroadcastingList2, is_scripting
 
 from .modules.utils import _pair
 

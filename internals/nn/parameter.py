@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from internals import Tensor, empty, preserve_format
-from internals._tensor_str import tensor_repr
+from internals._tensor.printing import tensor_repr
 from internals.core.tensor_impl import with_grad
 
 

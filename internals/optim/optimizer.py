@@ -22,7 +22,7 @@ from typing import Any
 
 from internals._tensor import Tensor
 from internals.autograd.node_hooks import RemovableHandle, register
-from internals.construction import tensor
+from internals.construction.tensor_new import tensor
 from internals.core.grad_mode import set_grad_mode
 from internals.optim.checkpoint import Checkpoint
 from internals.optim.options import step_dtype

@@ -1,8 +1,9 @@
-"""`to_dlpack` and `from_dlpack` under the names they have in `torch.utils.dlpack`. The work is done in `internals.dlpack`.
+"""`to_dlpack` and `from_dlpack` under the names they have in `torch.utils.dlpack`. The work is done in
+`internals.construction.dlpack`.
 
 How the real one differs: nothing but the language.
 """
 
-from internals.dlpack import DLDeviceType, from_dlpack, to_dlpack
+from internals.construction.dlpack import DLDeviceType, from_dlpack, to_dlpack
 
 __all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]

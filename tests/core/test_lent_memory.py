@@ -11,9 +11,9 @@ import pytest
 
 import internals as torch
 from internals import nn
+from internals.construction.tensor_numpy import ArrayInterface
 from internals.core.cpu_allocator import caching_allocator
 from internals.core.tensor_impl import TensorImpl
-from internals.interop import ArrayInterface
 from internals.storage import TypedStorage
 from internals.utils import dlpack
 from tests.answers import answer

@@ -184,7 +184,7 @@ def test_resizing_with_a_memory_format_grows_the_storage(memory_format: str) -> 
 
 
 def test_a_pickle_cannot_make_a_tensor_beyond_its_storage() -> None:
-    from internals.pickling import rebuild_tensor
+    from internals._tensor.pickling import rebuild_tensor
 
     storage = internals.ones(4).untyped_storage()
     with pytest.raises(RuntimeError, match="out of bounds"):

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import internals as torch
-from internals import _tensor_devices, dlpack
+from internals._tensor import devices as _tensor_devices
+from internals.construction import dlpack
 from internals.cuda import array_interface, backend
 
 

@@ -9,9 +9,9 @@ import pytest
 
 import internals
 from internals import jit
+from internals.functional.scripting import dispatches
 from internals.jit.frontend import NotSupportedError
 from internals.nn import functional as F
-from internals.scripting import dispatches
 from tests.answers import answer
 from tests.jit.modules import namespace
 from tests.jit.sources import define, plain

@@ -209,7 +209,7 @@ def tensor() -> Any:
 
 
 OBJECTS: list[tuple[Callable[[], Any], str, str]] = [
-    (tensor, "Python object of a tensor", "internals/_tensor.py"),
+    (tensor, "Python object of a tensor", "internals/_tensor/__init__.py"),
     (lambda: tensor().untyped_storage(), "storage", "internals/core/storage.py"),
     (lambda: tensor().untyped_storage().data_ptr_object, "CPU memory", "internals/core/cpu_allocator.py"),
     (lambda: tensor().storage(), "typed storage", "internals/storage.py"),
@@ -224,7 +224,7 @@ OBJECTS: list[tuple[Callable[[], Any], str, str]] = [
     (lambda: torch.softmax, "softmax", "internals/aten/native/softmax.py"),
     (lambda: torch.ops.aten.mul, "pointwise kernels", "internals/aten/native/pointwise.py"),
     (lambda: torch.ops.aten.mm.default, "matrix products", "internals/aten/native/linear_algebra.py"),
-    (lambda: torch.Tensor.backward, "autograd methods of Tensor", "internals/_tensor_autograd.py"),
+    (lambda: torch.Tensor.backward, "autograd methods of Tensor", "internals/_tensor/autograd.py"),
     (lambda: torch.Tensor.shape, "tensor", "internals/core/tensor_impl.py"),
     (lambda: (tensor() * 2).grad_fn, "generated nodes", "internals/_generated/autograd_nodes.py"),
     (
@@ -250,8 +250,8 @@ OBJECTS: list[tuple[Callable[[], Any], str, str]] = [
     (lambda: list(graph_function().graph.nodes())[0], "graph", "internals/jit/ir/node.py"),
     (lambda: list(graph_function().graph.nodes())[-1], "pointwise kernels", "internals/aten/native/pointwise.py"),
     (lambda: torch.save, "save and load", "internals/serialization/save_load.py"),
-    (lambda: torch.from_numpy, "from numpy", "internals/interop.py"),
-    (lambda: torch.einsum, "module torch", "internals/functional.py"),
+    (lambda: torch.from_numpy, "from numpy", "internals/construction/tensor_numpy.py"),
+    (lambda: torch.einsum, "module torch", "internals/functional/__init__.py"),
     (lambda: torch.cuda, "CUDA runtime", "internals/cuda/__init__.py"),
     (lambda: torch.cuda.Stream, "streams", "internals/cuda/streams.py"),
     (lambda: torch.profiler.profile, "profiler", "internals/profiler/profiler.py"),

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import internals as torch
-from internals import dlpack
+from internals.construction import dlpack
 from internals.core.cpu_allocator import caching_allocator
 from internals.utils import dlpack as utils_dlpack
 from tests.support import examples, oracle

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 
 import internals as torch
-from internals import interop
+from internals.construction import tensor_numpy as interop
 from internals.core.allocator import drop_reference
 from internals.core.cpu_allocator import caching_allocator
 from tests.answers import answer

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import internals as torch
-from internals._tensor_str import PRINT_OPTS, get_printoptions, printoptions
+from internals._tensor.printing import PRINT_OPTS, get_printoptions, printoptions
 from tests.answers import answer
 from tests.aten.view_support import description
 from tests.support import DTYPES, examples, to_torch

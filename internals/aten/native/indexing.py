@@ -1,7 +1,7 @@
 """Reading and writing by index tensors and masks (`aten/src/ATen/native/TensorAdvancedIndexing.cpp`).
 
-`internals.indexing` turns `x[[1, 2], [3, 2], [1, 0]]` into `index(x, [tensor, tensor, tensor])`; what that means is worked out
-by `AdvancedIndex`, and here the elements move. Their relatives with a `dim` argument are in `scatter_gather`.
+`internals._tensor.indexing` turns `x[[1, 2], [3, 2], [1, 0]]` into `index(x, [tensor, tensor, tensor])`; what that means is
+worked out by `AdvancedIndex`, and here the elements move. Their relatives with a `dim` argument are in `scatter_gather`.
 
 How the real one differs: loops per dtype over threads; `index_put_` with `accumulate=True` is serial there too, so that sums
 come out the same every time.

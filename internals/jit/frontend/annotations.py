@@ -24,11 +24,11 @@ import typing
 from collections.abc import Callable
 from typing import Any, Union
 
+from internals.construction.legacy import TENSOR_TYPES
 from internals.core.device import device
 from internals.core.dtype import dtype
 from internals.core.generator import Generator
 from internals.core.tensor_impl import TensorImpl
-from internals.legacy import TENSOR_TYPES
 
 from .. import names
 from ..ir import (

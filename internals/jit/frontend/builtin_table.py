@@ -21,10 +21,10 @@ from typing import Any
 import internals
 from internals._generated import fft_functions, functions, linalg_functions, nn_functions, special_functions
 from internals.core.device import device
+from internals.functional.scripting import is_scripting, unwrap_optional
 from internals.jit.operators import find_operators
 from internals.jit.runtime.future import wait
 from internals.nn.modules.utils import _pair, _single, _triple
-from internals.scripting import is_scripting, unwrap_optional
 
 MATH = (
     "ceil", "copysign", "erf", "erfc", "exp", "expm1", "fabs", "floor", "gamma", "lgamma", "log", "log10", "log1p", "pow", "sqrt",

@@ -22,13 +22,13 @@ from internals.core.device import device
 from internals.core.dtype import dtype
 from internals.core.formats import layout
 from internals.core.tensor_impl import TensorImpl
+from internals.functional.scripting import Attribute
 from internals.jit.ir import ClassAttribute, Source, SourceRange, Type
 from internals.jit.script_function import ScriptFunction
 from internals.jit.script_module import ScriptModule, cast
 from internals.nn.containers import ModuleDict, ModuleList, Sequential
 from internals.nn.module import Module
 from internals.nn.parameter_containers import ParameterDict, ParameterList
-from internals.scripting import Attribute
 
 from . import modifiers
 from .annotations import type_of_annotation

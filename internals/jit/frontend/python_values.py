@@ -18,6 +18,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from internals.core.device import device
+from internals.functional.scripting import BooleanDispatch, annotate, dispatches, isinstance_, overloads
 from internals.jit.ir import NoneType, TensorType, TupleType, Type, Value
 from internals.jit.ir.constants import constant_of, is_constant
 from internals.jit.ir.enums import enum_code
@@ -26,7 +27,6 @@ from internals.jit.schema import Argument, FunctionSchema
 from internals.jit.script_function import ScriptFunction
 from internals.library import OpNamespace, OpPacket, Ops
 from internals.nn.module import Module
-from internals.scripting import BooleanDispatch, annotate, dispatches, isinstance_, overloads
 
 from . import modifiers
 from .annotations import named_tuple, signature_types

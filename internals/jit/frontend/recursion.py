@@ -14,9 +14,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from internals.functional.scripting import dispatches, overloads
 from internals.jit.names import qualified_name, take_name
 from internals.jit.script_function import ScriptFunction
-from internals.scripting import dispatches, overloads
 
 from . import modifiers
 from .build_tree import VARIABLE_ARGUMENTS, default_arguments, tree_of

@@ -17,7 +17,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from internals._generated import functions as fn
-from internals.construction import tensor
+from internals.construction.tensor_new import tensor
 from internals.core.device import device
 from internals.core.dtype import dtype, float32, int64
 from internals.core.tensor_impl import TensorImpl

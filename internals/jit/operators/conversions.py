@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from internals.construction import tensor
+from internals.construction.tensor_new import tensor
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.tensor_impl import TensorImpl

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from internals import construction
 from internals._generated import ops
 from internals.aten.broadcasting import broadcast_shapes
+from internals.construction import tensor_new as construction
 from internals.core.device import device
 from internals.core.tensor_impl import TensorImpl as Tensor
 

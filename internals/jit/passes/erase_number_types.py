@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from internals.construction import tensor
+from internals.construction.tensor_new import tensor
 from internals.core import dtype as dt
 from internals.core.device import device
 from internals.jit.ir import BoolType, ComplexType, FloatType, IntType, NumberType, TensorType, Value, constant_of

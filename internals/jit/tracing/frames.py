@@ -22,8 +22,8 @@ from internals.jit.ir import Frame, StackRange
 
 _PYTHON_THERE = ("internals.nn", "internals.models", "internals.jit.tracing.api", "internals.jit.tracing.check")
 _SOME_PYTHON = (
-    "internals._tensor", "internals.operators", "internals.functional", "internals.functional_linalg",
-    "internals.functional_signal", "internals.autograd.function",
+    "internals._tensor", "internals._tensor.operators", "internals.functional", "internals.functional.linalg",
+    "internals.functional.signal", "internals.autograd.function",
 )  # fmt: skip
 _PYTHON_FUNCTIONS = frozenset(
     "__rsub__ __rtruediv__ __rpow__ __rfloordiv__ __rmod__ __iter__ __len__ __reversed__ __contains__ apply split norm einsum "

@@ -24,10 +24,10 @@ from internals.core.dispatch_key import DispatchKey
 from internals.core.hot import hot
 from internals.core.tensor_impl import TensorImpl
 from internals.core.tracer import tracer
+from internals.functional.scripting import is_scripting
 from internals.jit.ir import Graph, ListType, Node, TensorType, TupleType, Type, Value
 from internals.jit.ir.tensor_text import tensor_text
 from internals.nn import _global_hooks
-from internals.scripting import is_scripting
 
 from .frames import name_of, source_location
 from .python_function import PythonFunctions

@@ -15,11 +15,11 @@ from typing import Any
 
 from internals import Tensor, empty, zeros
 from internals._generated import functions as F
+from internals.functional.scripting import is_scripting
 from internals.nn import init
 from internals.nn.module import Module
 from internals.nn.parameter import Parameter
 from internals.nn.utils.rnn import PackedSequence
-from internals.scripting import is_scripting
 
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 

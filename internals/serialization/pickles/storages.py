@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from internals._tensor.pickling import copy_storage
+from internals.construction.tensor_numpy import bytes_in
 from internals.core import dtype as dt
 from internals.core.backend_hooks import hooks
 from internals.core.device import META, device
 from internals.core.dtype import dtype
 from internals.core.storage import Storage
-from internals.interop import bytes_in
-from internals.pickling import copy_storage
 from internals.storage import TypedStorage
 
 from ..container.zip_reader import ArchiveReader

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from internals import Tensor
+from internals.construction.tensor_numpy import borrow_array
 from internals.core.dtype import dtype
-from internals.interop import borrow_array
 
 from ..errors import InvalidRequest
 from ..settings import Settings

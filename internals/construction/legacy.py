@@ -57,7 +57,7 @@ def construct(kind: dtype | None, args: tuple[Any, ...], kwargs: dict[str, Any],
     view of it.
     Raises TypeError for anything else.
     """
-    from internals.construction import copy_of, on_storage
+    from internals.construction.tensor_new import copy_of, on_storage
 
     wanted = kind or dt.get_default_dtype()
     if set(kwargs) - {"device", "size", "data"}:
@@ -85,7 +85,7 @@ def construct(kind: dtype | None, args: tuple[Any, ...], kwargs: dict[str, Any],
     if isinstance(first, (Storage, TypedStorage)):
         return on_storage(first, wanted, "type {} for argument 1 'storage'")
     if isinstance(first, np.ndarray) and first.dtype == wanted.np and where is CPU:
-        from internals.interop import borrow_array
+        from internals.construction.tensor_numpy import borrow_array
 
         return borrow_array(first)
     if isinstance(first, (str, bytes)):

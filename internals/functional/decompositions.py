@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from internals._generated import functions as F
-from internals.scripting import BooleanDispatch, boolean_dispatch, is_scripting
+from internals.functional.scripting import BooleanDispatch, boolean_dispatch, is_scripting
 
 if TYPE_CHECKING:
     from internals._tensor import Tensor

@@ -9,10 +9,12 @@ import math
 from typing import Any
 
 from internals._tensor import Tensor
-from internals._tensor_str import set_printoptions
+from internals._tensor.printing import set_printoptions
 from internals.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from internals.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
-from internals.construction import as_tensor, asarray, tensor
+from internals.construction.legacy import TENSOR_TYPES
+from internals.construction.tensor_new import as_tensor, asarray, tensor
+from internals.construction.tensor_numpy import from_numpy, frombuffer
 from internals.core import promotion
 from internals.core.dtype import dtype
 from internals.core.grad_mode import is_grad_enabled, is_inference_mode_enabled
@@ -32,12 +34,10 @@ from internals.functional import (
     unravel_index,
     where,
 )
-from internals.functional_decompositions import eig, lstsq, lu, matrix_rank, solve, symeig
-from internals.functional_linalg import chain_matmul, norm, tensordot
-from internals.functional_signal import stft
-from internals.functional_statistics import cdist, unique, unique_consecutive
-from internals.interop import from_numpy, frombuffer
-from internals.legacy import TENSOR_TYPES
+from internals.functional.decompositions import eig, lstsq, lu, matrix_rank, solve, symeig
+from internals.functional.linalg import chain_matmul, norm, tensordot
+from internals.functional.signal import stft
+from internals.functional.statistics import cdist, unique, unique_consecutive
 from internals.machine_code.parallel import get_num_threads, set_num_threads
 from internals.random import (
     default_generator,

@@ -13,7 +13,7 @@ from internals._generated import linalg_functions as linalg
 from internals._generated import ops
 from internals.core.dtype import dtype
 from internals.core.tensor_impl import TensorImpl as Tensor
-from internals.scripting import annotate, overload
+from internals.functional.scripting import annotate, overload
 
 
 @overload(

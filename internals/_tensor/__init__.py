@@ -16,15 +16,20 @@ from typing import Any
 
 import numpy as np
 
-from internals import legacy
 from internals._generated import ops
 from internals._generated.methods import TensorMethods
-from internals._tensor_autograd import Differentiable
-from internals._tensor_devices import OnDevice
-from internals._tensor_str import tensor_repr
+from internals._tensor.autograd import Differentiable
+from internals._tensor.devices import OnDevice
+from internals._tensor.indexing import getitem, setitem
+from internals._tensor.operators import Operators
+from internals._tensor.pickling import deepcopy, reduce
+from internals._tensor.printing import tensor_repr
+from internals._tensor.python_loops import PythonLoops
 from internals.aten.pytorch_names import missing_attribute
-from internals.construction import as_device, as_dtype, copy_of, warn_copy_construct
-from internals.conversions import Conversions
+from internals.construction import legacy
+from internals.construction.conversions import Conversions
+from internals.construction.tensor_new import as_device, as_dtype, copy_of, warn_copy_construct
+from internals.construction.tensor_numpy import from_numpy, to_numpy
 from internals.core import formats
 from internals.core.arg_types import type_name as type_names
 from internals.core.device import CPU, device
@@ -34,13 +39,8 @@ from internals.core.hot import hot
 from internals.core.tensor_impl import TensorImpl, array, set_tensor_class
 from internals.core.tracer import CONSTRUCTOR, tracer, warn_if_tracing
 from internals.functional import nonzero
-from internals.functional_decompositions import eig, lstsq, lu, solve, symeig
-from internals.functional_statistics import unique, unique_consecutive
-from internals.indexing import getitem, setitem
-from internals.interop import from_numpy, to_numpy
-from internals.operators import Operators
-from internals.pickling import deepcopy, reduce
-from internals.python_loops import PythonLoops
+from internals.functional.decompositions import eig, lstsq, lu, solve, symeig
+from internals.functional.statistics import unique, unique_consecutive
 from internals.storage import TypedStorage
 
 _INDEX = "only integer tensors of a single element can be converted to an index"
@@ -205,7 +205,7 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
     # numpy
 
     def numpy(self, *, force: bool = False) -> Any:
-        """The numpy array on the same memory; see `internals.interop.to_numpy`."""
+        """The numpy array on the same memory; see `internals.construction.tensor_numpy.to_numpy`."""
         if hot.off:
             warn_if_tracing("Converting a tensor to a NumPy array")
         if force:

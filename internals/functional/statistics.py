@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from internals._generated import functions as F
+from internals.functional.scripting import BooleanDispatch, boolean_dispatch
 from internals.library import ops
-from internals.scripting import BooleanDispatch, boolean_dispatch
 
 if TYPE_CHECKING:
     from internals._tensor import Tensor

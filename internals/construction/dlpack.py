@@ -33,6 +33,7 @@ from ctypes import (
 from enum import IntEnum
 from typing import Any
 
+from internals.construction.tensor_numpy import lent
 from internals.core import dtype as dt
 from internals.core.allocator import DataPtr
 from internals.core.device import CPU, device, is_simulated, resolve
@@ -40,7 +41,6 @@ from internals.core.dtype import dtype
 from internals.core.geometry import bytes_spanned, contiguous_strides, geometry
 from internals.core.storage import Storage
 from internals.core.tensor_impl import TensorImpl, make, newly_made
-from internals.interop import lent
 
 INT, UINT, FLOAT, _OPAQUE, _BFLOAT, COMPLEX, BOOL = range(7)  # DLDataTypeCode
 IS_COPIED = 2

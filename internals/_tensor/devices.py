@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from internals.conversions import type_name, type_named
+from internals.construction.conversions import type_name, type_named
 from internals.core.device import CPU, is_simulated
 from internals.core.device import device as Device
 from internals.core.dtype import dtype as Dtype
 from internals.core.tensor_impl import TensorImpl
 
 if TYPE_CHECKING:
-    from internals import dlpack
+    from internals.construction import dlpack
 
 
 class OnDevice:
@@ -94,12 +94,12 @@ class OnDevice:
     def __dlpack__(
         self: Any, *, stream: Any = -1, max_version: Any = None, dl_device: Any = None, copy: Any = None
     ) -> Any:
-        """A capsule with this tensor's memory, for `np.from_dlpack` and its kind; see `internals.dlpack`.
+        """A capsule with this tensor's memory, for `np.from_dlpack` and its kind; see `internals.construction.dlpack`.
 
         `stream`: the CUDA stream on which the receiver will use it, which is made to wait for the current one; -1 for no waiting.
         Raises BufferError for a tensor that requires a gradient, on `meta`, or on a simulated GPU.
         """
-        from internals import dlpack
+        from internals.construction import dlpack
 
         if self.requires_grad:
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
@@ -122,7 +122,7 @@ class OnDevice:
         return dlpack.to_dlpack(t, versioned, t is not self)
 
     def __dlpack_device__(self: Any) -> tuple[dlpack.DLDeviceType, int]:
-        from internals import dlpack
+        from internals.construction import dlpack
 
         return dlpack.dlpack_device(self)
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from internals._generated import ops
 from internals.aten.native.factories import check_can_pin
+from internals.construction.tensor_numpy import borrow_array, dtype_of, from_numpy, frombuffer
 from internals.core import dtype as dt
 from internals.core.device import CPU, device, resolve
 from internals.core.dtype import BY_NUMPY, dtype
@@ -25,7 +26,6 @@ from internals.core.promotion import promote_types
 from internals.core.storage import Storage
 from internals.core.tensor_impl import TensorImpl, array, empty_contiguous, host_array, make, with_grad
 from internals.core.tracer import CONSTRUCTOR, tracer, warn_if_tracing
-from internals.interop import borrow_array, dtype_of, from_numpy, frombuffer
 from internals.storage import TypedStorage
 
 _MAX_DIMS = 128
@@ -115,7 +115,7 @@ def copy_of(data: Any, kind: dtype | None, where: device | None) -> Any:
         bytes_are_integers = dt.int64 if isinstance(data, Storage) and data.nbytes() else dt.get_default_dtype()
         return on_storage(data, kind or bytes_are_integers).to(device=where or data.device)
     if not is_sequence(data) and hasattr(data, "__dlpack__"):
-        from internals.dlpack import from_dlpack
+        from internals.construction.dlpack import from_dlpack
 
         return copy_of(from_dlpack(data), kind, where)
     sizes = shape_of(data)
@@ -219,7 +219,7 @@ def _shared(obj: Any, kind: dtype | None) -> Any:
     if isinstance(obj, np.generic):
         return None
     if hasattr(obj, "__dlpack__"):
-        from internals.dlpack import from_dlpack
+        from internals.construction.dlpack import from_dlpack
 
         return from_dlpack(obj)
     if isinstance(obj, (bytes, bytearray, memoryview)) or type(obj).__module__ in ("array", "mmap"):
