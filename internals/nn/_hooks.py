@@ -25,7 +25,6 @@ from internals.core.tracer import tracer
 from internals.nn import _global_hooks as all_modules
 from internals.nn._last_operation import hook_last_operation
 from internals.nn._tree import Tree
-from internals.utils.hooks import BackwardHook
 
 Run = Callable[[Any, Any, Any], Any]
 
@@ -155,13 +154,17 @@ class Hooks(Tree):
         changed = hook(self, args, kwargs, result) if with_kwargs else hook(self, args, result)
         return result if changed is None else changed
 
-    def _backward_hook(self) -> BackwardHook | None:
+    def _backward_hook(self) -> Any:
         """What calls the backward hooks of this call, if there are any."""
         pre_hooks = [*all_modules.backward_pre_hooks.values(), *self._backward_pre_hooks.values()]
         hooks = list(all_modules.backward_hooks.values())
         if self._is_full_backward_hook:
             hooks += self._backward_hooks.values()
-        return BackwardHook(self, hooks, pre_hooks) if hooks or pre_hooks else None
+        if not (hooks or pre_hooks):
+            return None
+        from internals.utils.hooks import BackwardHook
+
+        return BackwardHook(self, hooks, pre_hooks)
 
 
 def _run_silenced(key: int, run: Run, args: Any, kwargs: Any, result: Any) -> Any:

@@ -13,11 +13,12 @@ from collections.abc import Callable
 from typing import Any
 
 from internals import Tensor
-from internals.utils.hooks import WrappedHook
 
 
 def hook_last_operation(module: Any, hooks: list[Callable[..., Any]], args: Any, result: Any) -> None:
     """Register the hooks on the node behind the first tensor in `result`, and warn if they will not see everything."""
+    from internals.utils.hooks import WrappedHook
+
     found = result
     while not isinstance(found, Tensor):
         found = next(v for v in found.values() if isinstance(v, Tensor)) if isinstance(found, dict) else found[0]

@@ -21,7 +21,6 @@ from internals import Tensor, no_grad
 from internals.autograd.node_hooks import RemovableHandle, register
 from internals.nn._tree import Tree
 from internals.nn.parameter import Parameter, is_lazy
-from internals.utils.hooks import WrappedHook
 
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 _RETURNED = (
@@ -235,6 +234,8 @@ class StateDict(Tree):
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
     def _register_load_state_dict_pre_hook(self, hook: Any, with_module: bool = False) -> RemovableHandle:
+        from internals.utils.hooks import WrappedHook
+
         return register(self._load_state_dict_pre_hooks, WrappedHook(hook, self if with_module else None))
 
     def register_load_state_dict_post_hook(self, hook: Any) -> RemovableHandle:
