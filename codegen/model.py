@@ -17,7 +17,9 @@
     same_as     another operator's name, instead of a kernel: `arccos` is `acos`, and its twins are the twins of that.
     python_module   where Python finds the function instead: nn, linalg, fft, special.
     dispatch    key: module.function under internals/aten/native; "cuda.module.function" lies under internals/cuda/native. Several
-                keys may share a kernel: "CPU, CUDA" is for one that hands TensorIterator a loop. A Composite key says that the
+                keys may share a kernel: "CPU, CUDA" is for one that hands TensorIterator a loop, which is Meta's, too.
+                Where each has its own, Meta's is what they begin with: it checks the arguments and makes the result,
+                by geometry alone. A Composite key says that the
                 kernel calls other ops: Implicit, and autograd sees those; Explicit, and it has a derivative, and so a node.
 
 `load()` gives every overload, the derived in-place and out= twins included; `grouped()` sorts them under the name that
@@ -115,7 +117,7 @@ def load(path: Path = FOLDER) -> list[NativeFunction]:
         function = NativeFunction(
             _parse(entry["func"]),
             tuple(v.strip() for v in entry.get("variants", "function").split(",")),
-            {key: target for keys, target in entry.get("dispatch", {}).items() for key in keys.split(", ")},
+            _kernels(entry.get("dispatch", {})),
             bool(entry.get("structured")),
             bool(entry.get("exact_out")),
             entry.get("python_module", ""),
@@ -136,6 +138,14 @@ def load(path: Path = FOLDER) -> list[NativeFunction]:
         if count > 1:
             raise ValueError(f"{name} is declared twice")
     return [resolve_alias(f, functions) if (f.base or f).same_as else f for f in functions]
+
+
+def _kernels(dispatch: dict[str, str]) -> dict[str, str]:
+    """By key. What the CPU and CUDA share looks at no memory by itself, and so is Meta's as well."""
+    kernels = {key: target for keys, target in dispatch.items() for key in keys.split(", ")}
+    if "CPU" in kernels and kernels["CPU"] == kernels.get("CUDA"):
+        kernels.setdefault("Meta", kernels["CPU"])
+    return kernels
 
 
 def _parse(text: str) -> FunctionSchema:
@@ -274,6 +284,7 @@ def derive(function: NativeFunction, twin: str) -> NativeFunction:
     kernels = {
         explicit.get(key, key): f"_generated.{_variants_module(function, key)}.{_identifier(schema)}"
         for key in function.kernels
+        if key != "Meta" or function.kernels[key] == function.kernels["CPU"]
     }
     tags = dict.fromkeys(function.tags)
     if schema.is_inplace and s.is_view:

@@ -24,9 +24,9 @@ complex(Tensor real, Tensor imag) -> Tensor | CPU=complex.complex | Autograd=_ge
 complex.out(Tensor real, Tensor imag, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.complex_out | Autograd=autograd.manual.out_variant
 polar(Tensor abs, Tensor angle) -> Tensor | CPU=complex.polar | Autograd=_generated.autograd_nodes.PolarBackward0
 polar.out(Tensor abs, Tensor angle, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.polar_out | Autograd=autograd.manual.out_variant
-_conj(Tensor(a) self) -> Tensor(a) | CPU=complex._conj | CUDA=complex._conj | Autograd=_generated.autograd_nodes.ConjBackward0
-_conj_copy(Tensor self) -> Tensor | CPU=_generated.variants._conj_copy | CUDA=_generated.variants._conj_copy | Autograd=_generated.autograd_nodes.ConjBackward0_copy
-_conj_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._conj_copy_out | CUDA=_generated.variants._conj_copy_out | Autograd=autograd.manual.out_variant
+_conj(Tensor(a) self) -> Tensor(a) | CPU=complex._conj | CUDA=complex._conj | Meta=complex._conj | Autograd=_generated.autograd_nodes.ConjBackward0
+_conj_copy(Tensor self) -> Tensor | CPU=_generated.variants._conj_copy | CUDA=_generated.variants._conj_copy | Meta=_generated.variants._conj_copy | Autograd=_generated.autograd_nodes.ConjBackward0_copy
+_conj_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._conj_copy_out | CUDA=_generated.variants._conj_copy_out | Meta=_generated.variants._conj_copy_out | Autograd=autograd.manual.out_variant
 conj(Tensor(a) self) -> Tensor(a) | CompositeImplicitAutograd=complex.conj
 _conj_physical(Tensor self) -> Tensor | CPU=complex._conj_physical | Autograd=_generated.autograd_nodes.ConjPhysicalBackward0
 _conj_physical.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._conj_physical_out | Autograd=autograd.manual.out_variant
@@ -39,12 +39,12 @@ is_conj(Tensor self) -> bool | CompositeImplicitAutograd=complex.never
 is_neg(Tensor self) -> bool | CompositeImplicitAutograd=complex.never
 angle(Tensor self) -> Tensor | CPU=complex.angle | Autograd=_generated.autograd_nodes.AngleBackward0
 angle.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.angle_out | Autograd=autograd.manual.out_variant
-sgn(Tensor self) -> Tensor | CPU=complex.sgn | CUDA=complex.sgn | Autograd=_generated.autograd_nodes.SgnBackward0
-sgn_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.sgn_ | CUDA=_generated.variants.sgn_ | Autograd=_generated.autograd_nodes.SgnBackward0
-sgn.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.sgn_out | CUDA=_generated.variants.sgn_out | Autograd=autograd.manual.out_variant
+sgn(Tensor self) -> Tensor | CPU=complex.sgn | CUDA=complex.sgn | Meta=complex.sgn | Autograd=_generated.autograd_nodes.SgnBackward0
+sgn_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.sgn_ | CUDA=_generated.variants.sgn_ | Meta=_generated.variants.sgn_ | Autograd=_generated.autograd_nodes.SgnBackward0
+sgn.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.sgn_out | CUDA=_generated.variants.sgn_out | Meta=_generated.variants.sgn_out | Autograd=autograd.manual.out_variant
 isreal(Tensor self) -> Tensor | CompositeImplicitAutograd=complex.isreal
-vdot(Tensor self, Tensor other) -> Tensor | CPU=complex.vdot | Autograd=_generated.autograd_nodes.VdotBackward0
-vdot.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.vdot_out | Autograd=autograd.manual.out_variant
+vdot(Tensor self, Tensor other) -> Tensor | CPU=complex.vdot | Meta=complex.vdot | Autograd=_generated.autograd_nodes.VdotBackward0
+vdot.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.vdot_out | Meta=_generated.variants.vdot_out | Autograd=autograd.manual.out_variant
 adjoint(Tensor(a) self) -> Tensor(a) | CompositeImplicitAutograd=complex.adjoint
 mH(Tensor(a) self) -> Tensor(a) | CompositeImplicitAutograd=complex.mH
 matrix_H(Tensor(a) self) -> Tensor(a) | CompositeImplicitAutograd=complex.matrix_H
@@ -166,28 +166,28 @@ index.Tensor(Tensor self, Tensor?[] indices) -> Tensor | CPU=indexing.index | CU
 index.Tensor_out(Tensor self, Tensor?[] indices, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.index_Tensor_out | CUDA=_generated.cuda_variants.index_Tensor_out | Autograd=autograd.manual.out_variant
 index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!) | CPU=indexing.index_put_ | CUDA=cuda.indexing.index_put_ | Autograd=_generated.autograd_nodes.IndexPutBackward0
 _index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> Tensor(a!) | CPU=indexing._index_put_impl_ | CUDA=cuda.indexing._index_put_impl_ | Autograd=_generated.autograd_nodes.IndexPutImplBackward0
-gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor | CPU=scatter_gather.gather | CUDA=cuda.scatter_gather.gather | Autograd=_generated.autograd_nodes.GatherBackward0
-gather.out(Tensor self, int dim, Tensor index, *, bool sparse_grad=False, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.gather_out | CUDA=_generated.cuda_variants.gather_out | Autograd=autograd.manual.out_variant
-scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor | CPU=scatter_gather.scatter_src | CUDA=cuda.scatter_gather.scatter_src | Autograd=_generated.autograd_nodes.ScatterBackward0
-scatter_.src(Tensor(a!) self, int dim, Tensor index, Tensor src) -> Tensor(a!) | CPU=_generated.variants.scatter__src | CUDA=_generated.cuda_variants.scatter__src | Autograd=_generated.autograd_nodes.ScatterBackward0
-scatter.src_out(Tensor self, int dim, Tensor index, Tensor src, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.scatter_src_out | CUDA=_generated.cuda_variants.scatter_src_out | Autograd=autograd.manual.out_variant
-scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor | CPU=scatter_gather.scatter_value | CUDA=cuda.scatter_gather.scatter_value | Autograd=_generated.autograd_nodes.ScatterBackward1
-scatter_.value(Tensor(a!) self, int dim, Tensor index, Scalar value) -> Tensor(a!) | CPU=_generated.variants.scatter__value | CUDA=_generated.cuda_variants.scatter__value | Autograd=_generated.autograd_nodes.ScatterBackward1
-scatter.value_out(Tensor self, int dim, Tensor index, Scalar value, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.scatter_value_out | CUDA=_generated.cuda_variants.scatter_value_out | Autograd=autograd.manual.out_variant
-scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor | CPU=scatter_gather.scatter_reduce | CUDA=cuda.scatter_gather.scatter_reduce | Autograd=_generated.autograd_nodes.ScatterBackward2
-scatter_.reduce(Tensor(a!) self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor(a!) | CPU=_generated.variants.scatter__reduce | CUDA=_generated.cuda_variants.scatter__reduce | Autograd=_generated.autograd_nodes.ScatterBackward2
-scatter.reduce_out(Tensor self, int dim, Tensor index, Tensor src, *, str reduce, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.scatter_reduce_out | CUDA=_generated.cuda_variants.scatter_reduce_out | Autograd=autograd.manual.out_variant
-scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor | CPU=scatter_gather.scatter_value_reduce | CUDA=cuda.scatter_gather.scatter_value_reduce | Autograd=_generated.autograd_nodes.ScatterBackward3
-scatter_.value_reduce(Tensor(a!) self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor(a!) | CPU=_generated.variants.scatter__value_reduce | CUDA=_generated.cuda_variants.scatter__value_reduce | Autograd=_generated.autograd_nodes.ScatterBackward3
-scatter.value_reduce_out(Tensor self, int dim, Tensor index, Scalar value, *, str reduce, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.scatter_value_reduce_out | CUDA=_generated.cuda_variants.scatter_value_reduce_out | Autograd=autograd.manual.out_variant
-scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor | CPU=scatter_gather.scatter_add | CUDA=cuda.scatter_gather.scatter_add | Autograd=_generated.autograd_nodes.ScatterAddBackward0
-scatter_add_(Tensor(a!) self, int dim, Tensor index, Tensor src) -> Tensor(a!) | CPU=_generated.variants.scatter_add_ | CUDA=_generated.cuda_variants.scatter_add_ | Autograd=_generated.autograd_nodes.ScatterAddBackward0
-scatter_add.out(Tensor self, int dim, Tensor index, Tensor src, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.scatter_add_out | CUDA=_generated.cuda_variants.scatter_add_out | Autograd=autograd.manual.out_variant
-index_select(Tensor self, int dim, Tensor index) -> Tensor | CPU=scatter_gather.index_select | CUDA=cuda.scatter_gather.index_select | Autograd=_generated.autograd_nodes.IndexSelectBackward0
-index_select.out(Tensor self, int dim, Tensor index, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.index_select_out | CUDA=_generated.cuda_variants.index_select_out | Autograd=autograd.manual.out_variant
-index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor | CPU=scatter_gather.index_add | CUDA=cuda.scatter_gather.index_add | Autograd=_generated.autograd_nodes.IndexAddBackward0
-index_add_(Tensor(a!) self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor(a!) | CPU=_generated.variants.index_add_ | CUDA=_generated.cuda_variants.index_add_ | Autograd=_generated.autograd_nodes.IndexAddBackward0
-index_add.out(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.index_add_out | CUDA=_generated.cuda_variants.index_add_out | Autograd=autograd.manual.out_variant
+gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor | CPU=scatter_gather.gather | Meta=scatter_gather.gather | CUDA=cuda.scatter_gather.gather | Autograd=_generated.autograd_nodes.GatherBackward0
+gather.out(Tensor self, int dim, Tensor index, *, bool sparse_grad=False, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.gather_out | Meta=_generated.variants.gather_out | CUDA=_generated.cuda_variants.gather_out | Autograd=autograd.manual.out_variant
+scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor | CPU=scatter_gather.scatter_src | Meta=scatter_gather.scatter_src | CUDA=cuda.scatter_gather.scatter_src | Autograd=_generated.autograd_nodes.ScatterBackward0
+scatter_.src(Tensor(a!) self, int dim, Tensor index, Tensor src) -> Tensor(a!) | CPU=_generated.variants.scatter__src | Meta=_generated.variants.scatter__src | CUDA=_generated.cuda_variants.scatter__src | Autograd=_generated.autograd_nodes.ScatterBackward0
+scatter.src_out(Tensor self, int dim, Tensor index, Tensor src, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.scatter_src_out | Meta=_generated.variants.scatter_src_out | CUDA=_generated.cuda_variants.scatter_src_out | Autograd=autograd.manual.out_variant
+scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor | CPU=scatter_gather.scatter_value | Meta=scatter_gather.scatter_value | CUDA=cuda.scatter_gather.scatter_value | Autograd=_generated.autograd_nodes.ScatterBackward1
+scatter_.value(Tensor(a!) self, int dim, Tensor index, Scalar value) -> Tensor(a!) | CPU=_generated.variants.scatter__value | Meta=_generated.variants.scatter__value | CUDA=_generated.cuda_variants.scatter__value | Autograd=_generated.autograd_nodes.ScatterBackward1
+scatter.value_out(Tensor self, int dim, Tensor index, Scalar value, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.scatter_value_out | Meta=_generated.variants.scatter_value_out | CUDA=_generated.cuda_variants.scatter_value_out | Autograd=autograd.manual.out_variant
+scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor | CPU=scatter_gather.scatter_reduce | Meta=scatter_gather.scatter_reduce | CUDA=cuda.scatter_gather.scatter_reduce | Autograd=_generated.autograd_nodes.ScatterBackward2
+scatter_.reduce(Tensor(a!) self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor(a!) | CPU=_generated.variants.scatter__reduce | Meta=_generated.variants.scatter__reduce | CUDA=_generated.cuda_variants.scatter__reduce | Autograd=_generated.autograd_nodes.ScatterBackward2
+scatter.reduce_out(Tensor self, int dim, Tensor index, Tensor src, *, str reduce, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.scatter_reduce_out | Meta=_generated.variants.scatter_reduce_out | CUDA=_generated.cuda_variants.scatter_reduce_out | Autograd=autograd.manual.out_variant
+scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor | CPU=scatter_gather.scatter_value_reduce | Meta=scatter_gather.scatter_value_reduce | CUDA=cuda.scatter_gather.scatter_value_reduce | Autograd=_generated.autograd_nodes.ScatterBackward3
+scatter_.value_reduce(Tensor(a!) self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor(a!) | CPU=_generated.variants.scatter__value_reduce | Meta=_generated.variants.scatter__value_reduce | CUDA=_generated.cuda_variants.scatter__value_reduce | Autograd=_generated.autograd_nodes.ScatterBackward3
+scatter.value_reduce_out(Tensor self, int dim, Tensor index, Scalar value, *, str reduce, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.scatter_value_reduce_out | Meta=_generated.variants.scatter_value_reduce_out | CUDA=_generated.cuda_variants.scatter_value_reduce_out | Autograd=autograd.manual.out_variant
+scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor | CPU=scatter_gather.scatter_add | Meta=scatter_gather.scatter_add | CUDA=cuda.scatter_gather.scatter_add | Autograd=_generated.autograd_nodes.ScatterAddBackward0
+scatter_add_(Tensor(a!) self, int dim, Tensor index, Tensor src) -> Tensor(a!) | CPU=_generated.variants.scatter_add_ | Meta=_generated.variants.scatter_add_ | CUDA=_generated.cuda_variants.scatter_add_ | Autograd=_generated.autograd_nodes.ScatterAddBackward0
+scatter_add.out(Tensor self, int dim, Tensor index, Tensor src, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.scatter_add_out | Meta=_generated.variants.scatter_add_out | CUDA=_generated.cuda_variants.scatter_add_out | Autograd=autograd.manual.out_variant
+index_select(Tensor self, int dim, Tensor index) -> Tensor | CPU=scatter_gather.index_select | Meta=scatter_gather.index_select | CUDA=cuda.scatter_gather.index_select | Autograd=_generated.autograd_nodes.IndexSelectBackward0
+index_select.out(Tensor self, int dim, Tensor index, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.index_select_out | Meta=_generated.variants.index_select_out | CUDA=_generated.cuda_variants.index_select_out | Autograd=autograd.manual.out_variant
+index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor | CPU=scatter_gather.index_add | Meta=scatter_gather.index_add | CUDA=cuda.scatter_gather.index_add | Autograd=_generated.autograd_nodes.IndexAddBackward0
+index_add_(Tensor(a!) self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor(a!) | CPU=_generated.variants.index_add_ | Meta=_generated.variants.index_add_ | CUDA=_generated.cuda_variants.index_add_ | Autograd=_generated.autograd_nodes.IndexAddBackward0
+index_add.out(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.index_add_out | Meta=_generated.variants.index_add_out | CUDA=_generated.cuda_variants.index_add_out | Autograd=autograd.manual.out_variant
 masked_select(Tensor self, Tensor mask) -> Tensor | CPU=indexing.masked_select | CUDA=cuda.compaction.masked_select | Autograd=_generated.autograd_nodes.MaskedSelectBackward0
 masked_select.out(Tensor self, Tensor mask, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.masked_select_out | CUDA=_generated.cuda_variants.masked_select_out | Autograd=autograd.manual.out_variant
 nonzero(Tensor self) -> Tensor | CPU=indexing.nonzero | CUDA=cuda.compaction.nonzero
@@ -197,20 +197,20 @@ nonzero_static.out(Tensor self, *, int size, int fill_value=-1, Tensor(a!) out) 
 index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor | CompositeExplicitAutograd=indexing.index_put | CUDA=cuda.indexing.index_put | Autograd=_generated.autograd_nodes.IndexPutBackward0
 nonzero_numpy(Tensor self) -> Tensor[] | CompositeImplicitAutograd=indexing.nonzero_numpy
 argwhere(Tensor self) -> Tensor | CompositeImplicitAutograd=_generated.ops.nonzero
-cat(Tensor[] tensors, int dim=0) -> Tensor | CPU=joining.cat | CUDA=cuda.joining.cat | Autograd=_generated.autograd_kernels.cat
-cat.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.cat_out | CUDA=_generated.cuda_variants.cat_out | Autograd=autograd.manual.out_variant
-flip(Tensor self, int[] dims) -> Tensor | CPU=shape.flip | CUDA=cuda.moving.flip | Autograd=_generated.autograd_nodes.FlipBackward0
-roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor | CPU=shape.roll | CUDA=cuda.moving.roll | Autograd=_generated.autograd_nodes.RollBackward0
-repeat(Tensor self, int[] repeats) -> Tensor | CPU=shape.repeat | CUDA=cuda.moving.repeat | Autograd=_generated.autograd_nodes.RepeatBackward0
+cat(Tensor[] tensors, int dim=0) -> Tensor | CPU=joining.cat | Meta=joining.cat | CUDA=cuda.joining.cat | Autograd=_generated.autograd_kernels.cat
+cat.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.cat_out | Meta=_generated.variants.cat_out | CUDA=_generated.cuda_variants.cat_out | Autograd=autograd.manual.out_variant
+flip(Tensor self, int[] dims) -> Tensor | CPU=shape.flip | Meta=shape.flip | CUDA=cuda.moving.flip | Autograd=_generated.autograd_nodes.FlipBackward0
+roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor | CPU=shape.roll | Meta=shape.roll | CUDA=cuda.moving.roll | Autograd=_generated.autograd_nodes.RollBackward0
+repeat(Tensor self, int[] repeats) -> Tensor | CPU=shape.repeat | Meta=shape.repeat | CUDA=cuda.moving.repeat | Autograd=_generated.autograd_nodes.RepeatBackward0
 repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor | CPU=shape.repeat_interleave_Tensor | CUDA=cuda.compaction.repeat_interleave_Tensor
 repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) -> Tensor | CompositeImplicitAutograd=shape.repeat_interleave_self_Tensor
 repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? output_size=None) -> Tensor | CompositeImplicitAutograd=shape.repeat_interleave_self_int
-tril(Tensor self, int diagonal=0) -> Tensor | CPU=shape.tril | CUDA=cuda.moving.tril | Autograd=_generated.autograd_nodes.TrilBackward0
-tril_(Tensor(a!) self, int diagonal=0) -> Tensor(a!) | CPU=_generated.variants.tril_ | CUDA=_generated.cuda_variants.tril_ | Autograd=_generated.autograd_nodes.TrilBackward0
-tril.out(Tensor self, int diagonal=0, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.tril_out | CUDA=_generated.cuda_variants.tril_out | Autograd=autograd.manual.out_variant
-triu(Tensor self, int diagonal=0) -> Tensor | CPU=shape.triu | CUDA=cuda.moving.triu | Autograd=_generated.autograd_nodes.TriuBackward0
-triu_(Tensor(a!) self, int diagonal=0) -> Tensor(a!) | CPU=_generated.variants.triu_ | CUDA=_generated.cuda_variants.triu_ | Autograd=_generated.autograd_nodes.TriuBackward0
-triu.out(Tensor self, int diagonal=0, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.triu_out | CUDA=_generated.cuda_variants.triu_out | Autograd=autograd.manual.out_variant
+tril(Tensor self, int diagonal=0) -> Tensor | CPU=shape.tril | Meta=shape.tril | CUDA=cuda.moving.tril | Autograd=_generated.autograd_nodes.TrilBackward0
+tril_(Tensor(a!) self, int diagonal=0) -> Tensor(a!) | CPU=_generated.variants.tril_ | Meta=_generated.variants.tril_ | CUDA=_generated.cuda_variants.tril_ | Autograd=_generated.autograd_nodes.TrilBackward0
+tril.out(Tensor self, int diagonal=0, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.tril_out | Meta=_generated.variants.tril_out | CUDA=_generated.cuda_variants.tril_out | Autograd=autograd.manual.out_variant
+triu(Tensor self, int diagonal=0) -> Tensor | CPU=shape.triu | Meta=shape.triu | CUDA=cuda.moving.triu | Autograd=_generated.autograd_nodes.TriuBackward0
+triu_(Tensor(a!) self, int diagonal=0) -> Tensor(a!) | CPU=_generated.variants.triu_ | Meta=_generated.variants.triu_ | CUDA=_generated.cuda_variants.triu_ | Autograd=_generated.autograd_nodes.TriuBackward0
+triu.out(Tensor self, int diagonal=0, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.triu_out | Meta=_generated.variants.triu_out | CUDA=_generated.cuda_variants.triu_out | Autograd=autograd.manual.out_variant
 stack(Tensor[] tensors, int dim=0) -> Tensor | CompositeExplicitAutograd=joining.stack | Autograd=_generated.autograd_kernels.stack
 stack.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.stack_out | Autograd=autograd.manual.out_variant
 tile(Tensor self, int[] dims) -> Tensor | CompositeImplicitAutograd=shape.tile
@@ -274,7 +274,7 @@ linalg_matrix_exp(Tensor self) -> Tensor | CPU=linalg.exponential.linalg_matrix_
 linalg_matrix_exp.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.linalg_matrix_exp_out | Autograd=autograd.manual.out_variant
 matrix_exp(Tensor self) -> Tensor | CompositeImplicitAutograd=_generated.ops.linalg_matrix_exp
 linalg_vander(Tensor x, *, int? N=None) -> Tensor | CompositeImplicitAutograd=linalg.powers.linalg_vander
-linalg__powsum(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor | CPU=norms.linalg__powsum | Autograd=_generated.autograd_nodes.LinalgPowsumBackward0
+linalg__powsum(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor | CPU=norms.linalg__powsum | Meta=norms.linalg__powsum | Autograd=_generated.autograd_nodes.LinalgPowsumBackward0
 linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info) | CPU=linalg.cholesky.linalg_cholesky_ex | Autograd=_generated.autograd_nodes.LinalgCholeskyExBackward0
 linalg_cholesky_ex.L(Tensor self, *, bool upper=False, bool check_errors=False, Tensor(a!) L, Tensor(b!) info) -> (Tensor(a!) L, Tensor(b!) info) | CPU=_generated.variants.linalg_cholesky_ex_L | Autograd=autograd.manual.out_variant
 linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor | CompositeImplicitAutograd=linalg.cholesky.linalg_cholesky
@@ -385,26 +385,26 @@ trace(Tensor self) -> Tensor | CPU=linalg.diagonals.trace | Autograd=_generated.
 trace.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.trace_out | Autograd=autograd.manual.out_variant
 trace_backward(Tensor grad, int[] sizes) -> Tensor | CompositeImplicitAutograd=linalg.diagonals.trace_backward
 linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a) | CompositeImplicitAutograd=_generated.ops.diagonal
-mm(Tensor self, Tensor mat2) -> Tensor | CPU=linear_algebra.mm | CUDA=cuda.linear_algebra.mm | Autograd=_generated.autograd_kernels.mm
-mm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.mm_out | CUDA=_generated.cuda_variants.mm_out | Autograd=autograd.manual.out_variant
-bmm(Tensor self, Tensor mat2) -> Tensor | CPU=linear_algebra.bmm | CUDA=cuda.linear_algebra.bmm | Autograd=_generated.autograd_kernels.bmm
-bmm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bmm_out | CUDA=_generated.cuda_variants.bmm_out | Autograd=autograd.manual.out_variant
-mv(Tensor self, Tensor vec) -> Tensor | CPU=linear_algebra.mv | CUDA=cuda.linear_algebra.mv | Autograd=_generated.autograd_nodes.MvBackward0
-mv.out(Tensor self, Tensor vec, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.mv_out | CUDA=_generated.cuda_variants.mv_out | Autograd=autograd.manual.out_variant
-dot(Tensor self, Tensor tensor) -> Tensor | CPU=linear_algebra.dot | CUDA=cuda.linear_algebra.dot | Autograd=_generated.autograd_nodes.DotBackward0
-dot.out(Tensor self, Tensor tensor, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.dot_out | CUDA=_generated.cuda_variants.dot_out | Autograd=autograd.manual.out_variant
-addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor | CPU=linear_algebra.addmm | CUDA=cuda.linear_algebra.addmm | Autograd=_generated.autograd_kernels.addmm
-addmm_(Tensor(a!) self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!) | CPU=_generated.variants.addmm_ | CUDA=_generated.cuda_variants.addmm_ | Autograd=_generated.autograd_nodes.AddmmBackward0
-addmm.out(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.addmm_out | CUDA=_generated.cuda_variants.addmm_out | Autograd=autograd.manual.out_variant
-addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor | CPU=linear_algebra.addmv | CUDA=cuda.linear_algebra.addmv | Autograd=_generated.autograd_nodes.AddmvBackward0
-addmv_(Tensor(a!) self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!) | CPU=_generated.variants.addmv_ | CUDA=_generated.cuda_variants.addmv_ | Autograd=_generated.autograd_nodes.AddmvBackward0
-addmv.out(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.addmv_out | CUDA=_generated.cuda_variants.addmv_out | Autograd=autograd.manual.out_variant
-addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor | CPU=linear_algebra.addbmm | CUDA=cuda.linear_algebra.addbmm | Autograd=_generated.autograd_nodes.AddbmmBackward0
-addbmm_(Tensor(a!) self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!) | CPU=_generated.variants.addbmm_ | CUDA=_generated.cuda_variants.addbmm_ | Autograd=_generated.autograd_nodes.AddbmmBackward0
-addbmm.out(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.addbmm_out | CUDA=_generated.cuda_variants.addbmm_out | Autograd=autograd.manual.out_variant
-baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor | CPU=linear_algebra.baddbmm | CUDA=cuda.linear_algebra.baddbmm | Autograd=_generated.autograd_nodes.BaddbmmBackward0
-baddbmm_(Tensor(a!) self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!) | CPU=_generated.variants.baddbmm_ | CUDA=_generated.cuda_variants.baddbmm_ | Autograd=_generated.autograd_nodes.BaddbmmBackward0
-baddbmm.out(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.baddbmm_out | CUDA=_generated.cuda_variants.baddbmm_out | Autograd=autograd.manual.out_variant
+mm(Tensor self, Tensor mat2) -> Tensor | CPU=linear_algebra.mm | Meta=linear_algebra.mm | CUDA=cuda.linear_algebra.mm | Autograd=_generated.autograd_kernels.mm
+mm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.mm_out | Meta=_generated.variants.mm_out | CUDA=_generated.cuda_variants.mm_out | Autograd=autograd.manual.out_variant
+bmm(Tensor self, Tensor mat2) -> Tensor | CPU=linear_algebra.bmm | Meta=linear_algebra.bmm | CUDA=cuda.linear_algebra.bmm | Autograd=_generated.autograd_kernels.bmm
+bmm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bmm_out | Meta=_generated.variants.bmm_out | CUDA=_generated.cuda_variants.bmm_out | Autograd=autograd.manual.out_variant
+mv(Tensor self, Tensor vec) -> Tensor | CPU=linear_algebra.mv | Meta=linear_algebra.mv | CUDA=cuda.linear_algebra.mv | Autograd=_generated.autograd_nodes.MvBackward0
+mv.out(Tensor self, Tensor vec, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.mv_out | Meta=_generated.variants.mv_out | CUDA=_generated.cuda_variants.mv_out | Autograd=autograd.manual.out_variant
+dot(Tensor self, Tensor tensor) -> Tensor | CPU=linear_algebra.dot | Meta=linear_algebra.dot | CUDA=cuda.linear_algebra.dot | Autograd=_generated.autograd_nodes.DotBackward0
+dot.out(Tensor self, Tensor tensor, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.dot_out | Meta=_generated.variants.dot_out | CUDA=_generated.cuda_variants.dot_out | Autograd=autograd.manual.out_variant
+addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor | CPU=linear_algebra.addmm | Meta=linear_algebra.addmm | CUDA=cuda.linear_algebra.addmm | Autograd=_generated.autograd_kernels.addmm
+addmm_(Tensor(a!) self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!) | CPU=_generated.variants.addmm_ | Meta=_generated.variants.addmm_ | CUDA=_generated.cuda_variants.addmm_ | Autograd=_generated.autograd_nodes.AddmmBackward0
+addmm.out(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.addmm_out | Meta=_generated.variants.addmm_out | CUDA=_generated.cuda_variants.addmm_out | Autograd=autograd.manual.out_variant
+addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor | CPU=linear_algebra.addmv | Meta=linear_algebra.addmv | CUDA=cuda.linear_algebra.addmv | Autograd=_generated.autograd_nodes.AddmvBackward0
+addmv_(Tensor(a!) self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!) | CPU=_generated.variants.addmv_ | Meta=_generated.variants.addmv_ | CUDA=_generated.cuda_variants.addmv_ | Autograd=_generated.autograd_nodes.AddmvBackward0
+addmv.out(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.addmv_out | Meta=_generated.variants.addmv_out | CUDA=_generated.cuda_variants.addmv_out | Autograd=autograd.manual.out_variant
+addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor | CPU=linear_algebra.addbmm | Meta=linear_algebra.addbmm | CUDA=cuda.linear_algebra.addbmm | Autograd=_generated.autograd_nodes.AddbmmBackward0
+addbmm_(Tensor(a!) self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!) | CPU=_generated.variants.addbmm_ | Meta=_generated.variants.addbmm_ | CUDA=_generated.cuda_variants.addbmm_ | Autograd=_generated.autograd_nodes.AddbmmBackward0
+addbmm.out(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.addbmm_out | Meta=_generated.variants.addbmm_out | CUDA=_generated.cuda_variants.addbmm_out | Autograd=autograd.manual.out_variant
+baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor | CPU=linear_algebra.baddbmm | Meta=linear_algebra.baddbmm | CUDA=cuda.linear_algebra.baddbmm | Autograd=_generated.autograd_nodes.BaddbmmBackward0
+baddbmm_(Tensor(a!) self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!) | CPU=_generated.variants.baddbmm_ | Meta=_generated.variants.baddbmm_ | CUDA=_generated.cuda_variants.baddbmm_ | Autograd=_generated.autograd_nodes.BaddbmmBackward0
+baddbmm.out(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.baddbmm_out | Meta=_generated.variants.baddbmm_out | CUDA=_generated.cuda_variants.baddbmm_out | Autograd=autograd.manual.out_variant
 outer(Tensor self, Tensor vec2) -> Tensor | CompositeImplicitAutograd=matmul.outer
 outer.out(Tensor self, Tensor vec2, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.outer_out | Autograd=autograd.manual.out_variant
 matmul(Tensor self, Tensor other) -> Tensor | CompositeImplicitAutograd=matmul.matmul
@@ -497,48 +497,48 @@ cartesian_prod(Tensor[] tensors) -> Tensor | CompositeImplicitAutograd=grids.car
 combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor | CompositeImplicitAutograd=grids.combinations
 vander(Tensor x, int? N=None, bool increasing=False) -> Tensor | CompositeImplicitAutograd=grids.vander
 is_set_to(Tensor self, Tensor tensor) -> bool | CompositeExplicitAutograd=view_copies.is_set_to
-relu(Tensor self) -> Tensor | CPU=activations.relu | CUDA=activations.relu | Autograd=_generated.autograd_kernels.relu
-relu_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.relu_ | CUDA=_generated.variants.relu_ | Autograd=_generated.autograd_kernels.relu_
-gelu(Tensor self, *, str approximate="none") -> Tensor | CPU=activations.gelu | CUDA=activations.gelu | Autograd=_generated.autograd_kernels.gelu
-gelu_(Tensor(a!) self, *, str approximate="none") -> Tensor(a!) | CPU=_generated.variants.gelu_ | CUDA=_generated.variants.gelu_ | Autograd=_generated.autograd_nodes.GeluBackward0
-gelu.out(Tensor self, *, str approximate="none", Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.gelu_out | CUDA=_generated.variants.gelu_out | Autograd=autograd.manual.out_variant
-silu(Tensor self) -> Tensor | CPU=activations.silu | CUDA=activations.silu | Autograd=_generated.autograd_kernels.silu
-silu_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.silu_ | CUDA=_generated.variants.silu_ | Autograd=_generated.autograd_nodes.SiluBackward0
-silu.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.silu_out | CUDA=_generated.variants.silu_out | Autograd=autograd.manual.out_variant
-leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor | CPU=activations.leaky_relu | CUDA=activations.leaky_relu | Autograd=_generated.autograd_nodes.LeakyReluBackward0
-leaky_relu_(Tensor(a!) self, Scalar negative_slope=0.01) -> Tensor(a!) | CPU=_generated.variants.leaky_relu_ | CUDA=_generated.variants.leaky_relu_ | Autograd=_generated.autograd_nodes.LeakyReluBackward0
-leaky_relu.out(Tensor self, Scalar negative_slope=0.01, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.leaky_relu_out | CUDA=_generated.variants.leaky_relu_out | Autograd=autograd.manual.out_variant
-elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor | CPU=activations.elu | CUDA=activations.elu | Autograd=_generated.autograd_nodes.EluBackward0
-elu_(Tensor(a!) self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor(a!) | CPU=_generated.variants.elu_ | CUDA=_generated.variants.elu_ | Autograd=_generated.autograd_nodes.EluBackward0
-elu.out(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.elu_out | CUDA=_generated.variants.elu_out | Autograd=autograd.manual.out_variant
-softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor | CPU=activations.softplus | CUDA=activations.softplus | Autograd=_generated.autograd_nodes.SoftplusBackward0
-softplus.out(Tensor self, Scalar beta=1, Scalar threshold=20, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.softplus_out | CUDA=_generated.variants.softplus_out | Autograd=autograd.manual.out_variant
-hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor | CPU=activations.hardtanh | CUDA=activations.hardtanh | Autograd=_generated.autograd_nodes.HardtanhBackward0
-hardtanh_(Tensor(a!) self, Scalar min_val=-1, Scalar max_val=1) -> Tensor(a!) | CPU=_generated.variants.hardtanh_ | CUDA=_generated.variants.hardtanh_ | Autograd=_generated.autograd_kernels.hardtanh_
-hardtanh.out(Tensor self, Scalar min_val=-1, Scalar max_val=1, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.hardtanh_out | CUDA=_generated.variants.hardtanh_out | Autograd=autograd.manual.out_variant
+relu(Tensor self) -> Tensor | CPU=activations.relu | CUDA=activations.relu | Meta=activations.relu | Autograd=_generated.autograd_kernels.relu
+relu_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.relu_ | CUDA=_generated.variants.relu_ | Meta=_generated.variants.relu_ | Autograd=_generated.autograd_kernels.relu_
+gelu(Tensor self, *, str approximate="none") -> Tensor | CPU=activations.gelu | CUDA=activations.gelu | Meta=activations.gelu | Autograd=_generated.autograd_kernels.gelu
+gelu_(Tensor(a!) self, *, str approximate="none") -> Tensor(a!) | CPU=_generated.variants.gelu_ | CUDA=_generated.variants.gelu_ | Meta=_generated.variants.gelu_ | Autograd=_generated.autograd_nodes.GeluBackward0
+gelu.out(Tensor self, *, str approximate="none", Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.gelu_out | CUDA=_generated.variants.gelu_out | Meta=_generated.variants.gelu_out | Autograd=autograd.manual.out_variant
+silu(Tensor self) -> Tensor | CPU=activations.silu | CUDA=activations.silu | Meta=activations.silu | Autograd=_generated.autograd_kernels.silu
+silu_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.silu_ | CUDA=_generated.variants.silu_ | Meta=_generated.variants.silu_ | Autograd=_generated.autograd_nodes.SiluBackward0
+silu.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.silu_out | CUDA=_generated.variants.silu_out | Meta=_generated.variants.silu_out | Autograd=autograd.manual.out_variant
+leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor | CPU=activations.leaky_relu | CUDA=activations.leaky_relu | Meta=activations.leaky_relu | Autograd=_generated.autograd_nodes.LeakyReluBackward0
+leaky_relu_(Tensor(a!) self, Scalar negative_slope=0.01) -> Tensor(a!) | CPU=_generated.variants.leaky_relu_ | CUDA=_generated.variants.leaky_relu_ | Meta=_generated.variants.leaky_relu_ | Autograd=_generated.autograd_nodes.LeakyReluBackward0
+leaky_relu.out(Tensor self, Scalar negative_slope=0.01, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.leaky_relu_out | CUDA=_generated.variants.leaky_relu_out | Meta=_generated.variants.leaky_relu_out | Autograd=autograd.manual.out_variant
+elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor | CPU=activations.elu | CUDA=activations.elu | Meta=activations.elu | Autograd=_generated.autograd_nodes.EluBackward0
+elu_(Tensor(a!) self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor(a!) | CPU=_generated.variants.elu_ | CUDA=_generated.variants.elu_ | Meta=_generated.variants.elu_ | Autograd=_generated.autograd_nodes.EluBackward0
+elu.out(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.elu_out | CUDA=_generated.variants.elu_out | Meta=_generated.variants.elu_out | Autograd=autograd.manual.out_variant
+softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor | CPU=activations.softplus | CUDA=activations.softplus | Meta=activations.softplus | Autograd=_generated.autograd_nodes.SoftplusBackward0
+softplus.out(Tensor self, Scalar beta=1, Scalar threshold=20, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.softplus_out | CUDA=_generated.variants.softplus_out | Meta=_generated.variants.softplus_out | Autograd=autograd.manual.out_variant
+hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor | CPU=activations.hardtanh | CUDA=activations.hardtanh | Meta=activations.hardtanh | Autograd=_generated.autograd_nodes.HardtanhBackward0
+hardtanh_(Tensor(a!) self, Scalar min_val=-1, Scalar max_val=1) -> Tensor(a!) | CPU=_generated.variants.hardtanh_ | CUDA=_generated.variants.hardtanh_ | Meta=_generated.variants.hardtanh_ | Autograd=_generated.autograd_kernels.hardtanh_
+hardtanh.out(Tensor self, Scalar min_val=-1, Scalar max_val=1, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.hardtanh_out | CUDA=_generated.variants.hardtanh_out | Meta=_generated.variants.hardtanh_out | Autograd=autograd.manual.out_variant
 relu6(Tensor self) -> Tensor | CompositeImplicitAutograd=activations.relu6
 relu6_(Tensor(a!) self) -> Tensor(a!) | CompositeImplicitAutograd=activations.relu6_
-log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer) | CPU=activations.log_sigmoid_forward | CUDA=activations.log_sigmoid_forward | Autograd=_generated.autograd_nodes.LogSigmoidBackward0
+log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer) | CPU=activations.log_sigmoid_forward | CUDA=activations.log_sigmoid_forward | Meta=activations.log_sigmoid_forward | Autograd=_generated.autograd_nodes.LogSigmoidBackward0
 log_sigmoid(Tensor self) -> Tensor | CompositeImplicitAutograd=activations.log_sigmoid
 log_sigmoid.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.log_sigmoid_out | Autograd=autograd.manual.out_variant
-hardsigmoid(Tensor self) -> Tensor | CPU=activations_composed.hardsigmoid | CUDA=activations_composed.hardsigmoid | Autograd=_generated.autograd_nodes.HardsigmoidBackward0
-hardsigmoid_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.hardsigmoid_ | CUDA=_generated.variants.hardsigmoid_ | Autograd=_generated.autograd_nodes.HardsigmoidBackward0
-hardsigmoid.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.hardsigmoid_out | CUDA=_generated.variants.hardsigmoid_out | Autograd=autograd.manual.out_variant
-hardswish(Tensor self) -> Tensor | CPU=activations_composed.hardswish | CUDA=activations_composed.hardswish | Autograd=_generated.autograd_nodes.HardswishBackward0
-hardswish_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.hardswish_ | CUDA=_generated.variants.hardswish_ | Autograd=_generated.autograd_nodes.HardswishBackward0
-hardswish.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.hardswish_out | CUDA=_generated.variants.hardswish_out | Autograd=autograd.manual.out_variant
-mish(Tensor self) -> Tensor | CPU=activations_composed.mish | CUDA=activations_composed.mish | Autograd=_generated.autograd_nodes.MishBackward0
-mish_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.mish_ | CUDA=_generated.variants.mish_ | Autograd=_generated.autograd_nodes.MishBackward0
-mish.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.mish_out | CUDA=_generated.variants.mish_out | Autograd=autograd.manual.out_variant
-glu(Tensor self, int dim=-1) -> Tensor | CPU=activations_composed.glu | CUDA=activations_composed.glu | Autograd=_generated.autograd_nodes.GluBackward0
-glu.out(Tensor self, int dim=-1, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.glu_out | CUDA=_generated.variants.glu_out | Autograd=autograd.manual.out_variant
-hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor | CPU=activations_composed.hardshrink | CUDA=activations_composed.hardshrink | Autograd=_generated.autograd_nodes.HardshrinkBackward0
-hardshrink.out(Tensor self, Scalar lambd=0.5, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.hardshrink_out | CUDA=_generated.variants.hardshrink_out | Autograd=autograd.manual.out_variant
-softshrink(Tensor self, Scalar lambd=0.5) -> Tensor | CPU=activations_composed.softshrink | CUDA=activations_composed.softshrink | Autograd=_generated.autograd_nodes.SoftshrinkBackward0
-softshrink.out(Tensor self, Scalar lambd=0.5, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.softshrink_out | CUDA=_generated.variants.softshrink_out | Autograd=autograd.manual.out_variant
-threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor | CPU=activations_composed.threshold | CUDA=activations_composed.threshold | Autograd=_generated.autograd_nodes.ThresholdBackward0
-threshold_(Tensor(a!) self, Scalar threshold, Scalar value) -> Tensor(a!) | CPU=_generated.variants.threshold_ | CUDA=_generated.variants.threshold_ | Autograd=_generated.autograd_nodes.ThresholdBackward0
-threshold.out(Tensor self, Scalar threshold, Scalar value, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.threshold_out | CUDA=_generated.variants.threshold_out | Autograd=autograd.manual.out_variant
+hardsigmoid(Tensor self) -> Tensor | CPU=activations_composed.hardsigmoid | CUDA=activations_composed.hardsigmoid | Meta=activations_composed.hardsigmoid | Autograd=_generated.autograd_nodes.HardsigmoidBackward0
+hardsigmoid_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.hardsigmoid_ | CUDA=_generated.variants.hardsigmoid_ | Meta=_generated.variants.hardsigmoid_ | Autograd=_generated.autograd_nodes.HardsigmoidBackward0
+hardsigmoid.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.hardsigmoid_out | CUDA=_generated.variants.hardsigmoid_out | Meta=_generated.variants.hardsigmoid_out | Autograd=autograd.manual.out_variant
+hardswish(Tensor self) -> Tensor | CPU=activations_composed.hardswish | CUDA=activations_composed.hardswish | Meta=activations_composed.hardswish | Autograd=_generated.autograd_nodes.HardswishBackward0
+hardswish_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.hardswish_ | CUDA=_generated.variants.hardswish_ | Meta=_generated.variants.hardswish_ | Autograd=_generated.autograd_nodes.HardswishBackward0
+hardswish.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.hardswish_out | CUDA=_generated.variants.hardswish_out | Meta=_generated.variants.hardswish_out | Autograd=autograd.manual.out_variant
+mish(Tensor self) -> Tensor | CPU=activations_composed.mish | CUDA=activations_composed.mish | Meta=activations_composed.mish | Autograd=_generated.autograd_nodes.MishBackward0
+mish_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.mish_ | CUDA=_generated.variants.mish_ | Meta=_generated.variants.mish_ | Autograd=_generated.autograd_nodes.MishBackward0
+mish.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.mish_out | CUDA=_generated.variants.mish_out | Meta=_generated.variants.mish_out | Autograd=autograd.manual.out_variant
+glu(Tensor self, int dim=-1) -> Tensor | CPU=activations_composed.glu | CUDA=activations_composed.glu | Meta=activations_composed.glu | Autograd=_generated.autograd_nodes.GluBackward0
+glu.out(Tensor self, int dim=-1, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.glu_out | CUDA=_generated.variants.glu_out | Meta=_generated.variants.glu_out | Autograd=autograd.manual.out_variant
+hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor | CPU=activations_composed.hardshrink | CUDA=activations_composed.hardshrink | Meta=activations_composed.hardshrink | Autograd=_generated.autograd_nodes.HardshrinkBackward0
+hardshrink.out(Tensor self, Scalar lambd=0.5, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.hardshrink_out | CUDA=_generated.variants.hardshrink_out | Meta=_generated.variants.hardshrink_out | Autograd=autograd.manual.out_variant
+softshrink(Tensor self, Scalar lambd=0.5) -> Tensor | CPU=activations_composed.softshrink | CUDA=activations_composed.softshrink | Meta=activations_composed.softshrink | Autograd=_generated.autograd_nodes.SoftshrinkBackward0
+softshrink.out(Tensor self, Scalar lambd=0.5, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.softshrink_out | CUDA=_generated.variants.softshrink_out | Meta=_generated.variants.softshrink_out | Autograd=autograd.manual.out_variant
+threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor | CPU=activations_composed.threshold | CUDA=activations_composed.threshold | Meta=activations_composed.threshold | Autograd=_generated.autograd_nodes.ThresholdBackward0
+threshold_(Tensor(a!) self, Scalar threshold, Scalar value) -> Tensor(a!) | CPU=_generated.variants.threshold_ | CUDA=_generated.variants.threshold_ | Meta=_generated.variants.threshold_ | Autograd=_generated.autograd_nodes.ThresholdBackward0
+threshold.out(Tensor self, Scalar threshold, Scalar value, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.threshold_out | CUDA=_generated.variants.threshold_out | Meta=_generated.variants.threshold_out | Autograd=autograd.manual.out_variant
 celu(Tensor self, Scalar alpha=1.0) -> Tensor | CompositeExplicitAutograd=activations_composed.celu | Autograd=_generated.autograd_nodes.CeluBackward0
 celu_(Tensor(a!) self, Scalar alpha=1.0) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.celu_ | Autograd=_generated.autograd_nodes.CeluBackward0
 selu(Tensor self) -> Tensor | CompositeImplicitAutograd=activations_composed.selu
@@ -550,30 +550,30 @@ rrelu_with_noise(Tensor self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper
 rrelu_with_noise.out(Tensor self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.rrelu_with_noise_out | Autograd=autograd.manual.out_variant
 rrelu_with_noise_(Tensor(a!) self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor(a!) | CompositeExplicitAutograd=random_slopes.rrelu_with_noise_ | Autograd=_generated.autograd_nodes.RreluWithNoiseBackward1
 rrelu_with_noise_backward(Tensor grad_output, Tensor self, Tensor noise, Scalar lower, Scalar upper, bool training, bool self_is_result) -> Tensor | CompositeExplicitAutograd=random_slopes.rrelu_with_noise_backward | Autograd=_generated.autograd_nodes.RreluWithNoiseBackwardBackward0
-threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor | CPU=activations_backward.threshold_backward | CUDA=activations_backward.threshold_backward | Autograd=_generated.autograd_nodes.ThresholdBackwardBackward0
-hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor | CPU=activations_backward.hardtanh_backward | CUDA=activations_backward.hardtanh_backward | Autograd=_generated.autograd_nodes.HardtanhBackwardBackward0
-leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor | CPU=activations_backward.leaky_relu_backward | CUDA=activations_backward.leaky_relu_backward | Autograd=_generated.autograd_nodes.LeakyReluBackwardBackward0
-elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) -> Tensor | CPU=activations_backward.elu_backward | CUDA=activations_backward.elu_backward | Autograd=_generated.autograd_nodes.EluBackwardBackward0
-gelu_backward(Tensor grad_output, Tensor self, *, str approximate="none") -> Tensor | CPU=activations_backward.gelu_backward | CUDA=activations_backward.gelu_backward | Autograd=_generated.autograd_nodes.GeluBackwardBackward0
-silu_backward(Tensor grad_output, Tensor self) -> Tensor | CPU=activations_backward.silu_backward | CUDA=activations_backward.silu_backward | Autograd=_generated.autograd_nodes.SiluBackwardBackward0
-softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor | CPU=activations_backward.softplus_backward | CUDA=activations_backward.softplus_backward | Autograd=_generated.autograd_nodes.SoftplusBackwardBackward0
-log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor | CPU=activations_backward.log_sigmoid_backward | CUDA=activations_backward.log_sigmoid_backward | Autograd=_generated.autograd_nodes.LogSigmoidBackwardBackward0
-hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor | CPU=activations_backward.hardsigmoid_backward | CUDA=activations_backward.hardsigmoid_backward | Autograd=_generated.autograd_nodes.HardsigmoidBackwardBackward0
-hardswish_backward(Tensor grad_output, Tensor self) -> Tensor | CPU=activations_backward.hardswish_backward | CUDA=activations_backward.hardswish_backward | Autograd=_generated.autograd_nodes.HardswishBackwardBackward0
-mish_backward(Tensor grad_output, Tensor self) -> Tensor | CPU=activations_backward.mish_backward | CUDA=activations_backward.mish_backward | Autograd=_generated.autograd_nodes.MishBackwardBackward0
-hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor | CPU=activations_backward.shrink_backward | CUDA=activations_backward.shrink_backward | Autograd=_generated.autograd_nodes.HardshrinkBackwardBackward0
-softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor | CPU=activations_backward.shrink_backward | CUDA=activations_backward.shrink_backward | Autograd=_generated.autograd_nodes.SoftshrinkBackwardBackward0
-glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor | CPU=activations_backward.glu_backward | CUDA=activations_backward.glu_backward | Autograd=_generated.autograd_nodes.GluBackwardBackward0
-logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor | CPU=activations_backward.logit_backward | CUDA=activations_backward.logit_backward | Autograd=_generated.autograd_nodes.LogitBackwardBackward0
+threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor | CPU=activations_backward.threshold_backward | CUDA=activations_backward.threshold_backward | Meta=activations_backward.threshold_backward | Autograd=_generated.autograd_nodes.ThresholdBackwardBackward0
+hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor | CPU=activations_backward.hardtanh_backward | CUDA=activations_backward.hardtanh_backward | Meta=activations_backward.hardtanh_backward | Autograd=_generated.autograd_nodes.HardtanhBackwardBackward0
+leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor | CPU=activations_backward.leaky_relu_backward | CUDA=activations_backward.leaky_relu_backward | Meta=activations_backward.leaky_relu_backward | Autograd=_generated.autograd_nodes.LeakyReluBackwardBackward0
+elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) -> Tensor | CPU=activations_backward.elu_backward | CUDA=activations_backward.elu_backward | Meta=activations_backward.elu_backward | Autograd=_generated.autograd_nodes.EluBackwardBackward0
+gelu_backward(Tensor grad_output, Tensor self, *, str approximate="none") -> Tensor | CPU=activations_backward.gelu_backward | CUDA=activations_backward.gelu_backward | Meta=activations_backward.gelu_backward | Autograd=_generated.autograd_nodes.GeluBackwardBackward0
+silu_backward(Tensor grad_output, Tensor self) -> Tensor | CPU=activations_backward.silu_backward | CUDA=activations_backward.silu_backward | Meta=activations_backward.silu_backward | Autograd=_generated.autograd_nodes.SiluBackwardBackward0
+softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor | CPU=activations_backward.softplus_backward | CUDA=activations_backward.softplus_backward | Meta=activations_backward.softplus_backward | Autograd=_generated.autograd_nodes.SoftplusBackwardBackward0
+log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor | CPU=activations_backward.log_sigmoid_backward | CUDA=activations_backward.log_sigmoid_backward | Meta=activations_backward.log_sigmoid_backward | Autograd=_generated.autograd_nodes.LogSigmoidBackwardBackward0
+hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor | CPU=activations_backward.hardsigmoid_backward | CUDA=activations_backward.hardsigmoid_backward | Meta=activations_backward.hardsigmoid_backward | Autograd=_generated.autograd_nodes.HardsigmoidBackwardBackward0
+hardswish_backward(Tensor grad_output, Tensor self) -> Tensor | CPU=activations_backward.hardswish_backward | CUDA=activations_backward.hardswish_backward | Meta=activations_backward.hardswish_backward | Autograd=_generated.autograd_nodes.HardswishBackwardBackward0
+mish_backward(Tensor grad_output, Tensor self) -> Tensor | CPU=activations_backward.mish_backward | CUDA=activations_backward.mish_backward | Meta=activations_backward.mish_backward | Autograd=_generated.autograd_nodes.MishBackwardBackward0
+hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor | CPU=activations_backward.shrink_backward | CUDA=activations_backward.shrink_backward | Meta=activations_backward.shrink_backward | Autograd=_generated.autograd_nodes.HardshrinkBackwardBackward0
+softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor | CPU=activations_backward.shrink_backward | CUDA=activations_backward.shrink_backward | Meta=activations_backward.shrink_backward | Autograd=_generated.autograd_nodes.SoftshrinkBackwardBackward0
+glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor | CPU=activations_backward.glu_backward | CUDA=activations_backward.glu_backward | Meta=activations_backward.glu_backward | Autograd=_generated.autograd_nodes.GluBackwardBackward0
+logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor | CPU=activations_backward.logit_backward | CUDA=activations_backward.logit_backward | Meta=activations_backward.logit_backward | Autograd=_generated.autograd_nodes.LogitBackwardBackward0
 infinitely_differentiable_gelu_backward(Tensor grad, Tensor self) -> Tensor | CompositeImplicitAutograd=activations_backward.infinitely_differentiable_gelu_backward
-sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor | CPU=activations_backward.sigmoid_backward | CUDA=activations_backward.sigmoid_backward | Autograd=_generated.autograd_nodes.SigmoidBackwardBackward0
-tanh_backward(Tensor grad_output, Tensor output) -> Tensor | CPU=activations_backward.tanh_backward | CUDA=activations_backward.tanh_backward | Autograd=_generated.autograd_nodes.TanhBackwardBackward0
-_softmax(Tensor self, int dim, bool half_to_float) -> Tensor | CPU=softmax._softmax | CUDA=cuda.softmax._softmax | Autograd=_generated.autograd_kernels._softmax
-_softmax.out(Tensor self, int dim, bool half_to_float, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._softmax_out | CUDA=_generated.cuda_variants._softmax_out | Autograd=autograd.manual.out_variant
-_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor | CPU=softmax._log_softmax | CUDA=cuda.softmax._log_softmax | Autograd=_generated.autograd_kernels._log_softmax
-_log_softmax.out(Tensor self, int dim, bool half_to_float, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._log_softmax_out | CUDA=_generated.cuda_variants._log_softmax_out | Autograd=autograd.manual.out_variant
-_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor | CPU=softmax._softmax_backward_data | CUDA=cuda.softmax._softmax_backward_data | Autograd=_generated.autograd_nodes.SoftmaxBackwardDataBackward0
-_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor | CPU=softmax._log_softmax_backward_data | CUDA=cuda.softmax._log_softmax_backward_data | Autograd=_generated.autograd_nodes.LogSoftmaxBackwardDataBackward0
+sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor | CPU=activations_backward.sigmoid_backward | CUDA=activations_backward.sigmoid_backward | Meta=activations_backward.sigmoid_backward | Autograd=_generated.autograd_nodes.SigmoidBackwardBackward0
+tanh_backward(Tensor grad_output, Tensor output) -> Tensor | CPU=activations_backward.tanh_backward | CUDA=activations_backward.tanh_backward | Meta=activations_backward.tanh_backward | Autograd=_generated.autograd_nodes.TanhBackwardBackward0
+_softmax(Tensor self, int dim, bool half_to_float) -> Tensor | CPU=softmax._softmax | Meta=softmax._softmax | CUDA=cuda.softmax._softmax | Autograd=_generated.autograd_kernels._softmax
+_softmax.out(Tensor self, int dim, bool half_to_float, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._softmax_out | Meta=_generated.variants._softmax_out | CUDA=_generated.cuda_variants._softmax_out | Autograd=autograd.manual.out_variant
+_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor | CPU=softmax._log_softmax | Meta=softmax._log_softmax | CUDA=cuda.softmax._log_softmax | Autograd=_generated.autograd_kernels._log_softmax
+_log_softmax.out(Tensor self, int dim, bool half_to_float, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._log_softmax_out | Meta=_generated.variants._log_softmax_out | CUDA=_generated.cuda_variants._log_softmax_out | Autograd=autograd.manual.out_variant
+_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor | CPU=softmax._softmax_backward_data | Meta=softmax._softmax_backward_data | CUDA=cuda.softmax._softmax_backward_data | Autograd=_generated.autograd_nodes.SoftmaxBackwardDataBackward0
+_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor | CPU=softmax._log_softmax_backward_data | Meta=softmax._log_softmax_backward_data | CUDA=cuda.softmax._log_softmax_backward_data | Autograd=_generated.autograd_nodes.LogSoftmaxBackwardDataBackward0
 softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor | CompositeImplicitAutograd=softmax.softmax
 softmax.int_out(Tensor self, int dim, ScalarType? dtype=None, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.softmax_int_out | Autograd=autograd.manual.out_variant
 log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor | CompositeImplicitAutograd=softmax.log_softmax
@@ -581,7 +581,7 @@ log_softmax.int_out(Tensor self, int dim, ScalarType? dtype=None, *, Tensor(a!) 
 _native_multi_head_attention(Tensor query, Tensor key, Tensor value, int embed_dim, int num_head, Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, Tensor? mask=None, bool need_weights=True, bool average_attn_weights=True, int? mask_type=None) -> (Tensor, Tensor) | CompositeImplicitAutograd=native_attention._native_multi_head_attention
 _transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, bool use_gelu, bool norm_first, float eps, Tensor norm_weight_1, Tensor norm_bias_1, Tensor norm_weight_2, Tensor norm_bias_2, Tensor ffn_weight_1, Tensor ffn_bias_1, Tensor ffn_weight_2, Tensor ffn_bias_2, Tensor? mask=None, int? mask_type=None) -> Tensor | CompositeImplicitAutograd=native_attention._transformer_encoder_layer_fwd
 scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor | CompositeImplicitAutograd=attention.scaled_dot_product_attention
-convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor | CPU=convolution.convolution | CUDA=cuda.convolution.convolution | Autograd=_generated.autograd_kernels.convolution
+convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor | CPU=convolution.convolution | Meta=convolution.convolution | CUDA=cuda.convolution.convolution | Autograd=_generated.autograd_kernels.convolution
 _convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32) -> Tensor | CompositeImplicitAutograd=convolution._convolution
 convolution_backward(Tensor grad_output, Tensor input, Tensor weight, int[]? bias_sizes, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor) | CPU=convolution_backward.convolution_backward | CUDA=cuda.convolution.convolution_backward | Autograd=_generated.autograd_nodes.ConvolutionBackwardBackward0
 conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor | CompositeImplicitAutograd=convolution.conv1d
@@ -603,22 +603,22 @@ _embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool 
 _embedding_bag_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor bag_size, Tensor maximum_indices, int num_weights, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, int padding_idx=-1) -> Tensor | CPU=embedding_bag_backward._embedding_bag_backward | Autograd=_generated.autograd_nodes.EmbeddingBagBackwardBackward0
 _embedding_bag_dense_backward(Tensor grad, Tensor indices, Tensor offset2bag, Tensor bag_size, Tensor maximum_indices, int num_weights, bool scale_grad_by_freq, int mode, Tensor? per_sample_weights, int padding_idx=-1) -> Tensor | CPU=embedding_bag_backward._embedding_bag_dense_backward | Autograd=_generated.autograd_nodes.EmbeddingBagDenseBackwardBackward0
 _embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor indices, Tensor offsets, Tensor offset2bag, int mode, int padding_idx=-1) -> Tensor | CPU=embedding_bag_backward._embedding_bag_per_sample_weights_backward | Autograd=_generated.autograd_nodes.EmbeddingBagPerSampleWeightsBackwardBackward0
-nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight) | CPU=nll_loss.nll_loss_forward | CUDA=cuda.nll_loss.nll_loss_forward | Autograd=_generated.autograd_kernels.nll_loss_forward
-nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight) | CPU=nll_loss.nll_loss2d_forward | CUDA=cuda.nll_loss.nll_loss2d_forward | Autograd=_generated.autograd_nodes.NllLoss2DBackward0
-mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor | CPU=losses.mse_loss | CUDA=losses.mse_loss | Autograd=_generated.autograd_kernels.mse_loss
-mse_loss.out(Tensor self, Tensor target, int reduction=1, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.mse_loss_out | CUDA=_generated.variants.mse_loss_out | Autograd=autograd.manual.out_variant
-smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor | CPU=losses.smooth_l1_loss | CUDA=losses.smooth_l1_loss | Autograd=_generated.autograd_nodes.SmoothL1LossBackward0
-smooth_l1_loss.out(Tensor self, Tensor target, int reduction=1, float beta=1.0, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.smooth_l1_loss_out | CUDA=_generated.variants.smooth_l1_loss_out | Autograd=autograd.manual.out_variant
-huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor | CPU=losses.huber_loss | CUDA=losses.huber_loss | Autograd=_generated.autograd_nodes.HuberLossBackward0
-huber_loss.out(Tensor self, Tensor target, int reduction=1, float delta=1.0, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.huber_loss_out | CUDA=_generated.variants.huber_loss_out | Autograd=autograd.manual.out_variant
-binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor | CPU=losses.binary_cross_entropy | CUDA=losses.binary_cross_entropy | Autograd=_generated.autograd_nodes.BinaryCrossEntropyBackward0
-binary_cross_entropy.out(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.binary_cross_entropy_out | CUDA=_generated.variants.binary_cross_entropy_out | Autograd=autograd.manual.out_variant
-nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight) -> Tensor | CPU=nll_loss.nll_loss_backward | CUDA=cuda.nll_loss.nll_loss_backward | Autograd=_generated.autograd_nodes.NllLossBackwardBackward0
-nll_loss2d_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight) -> Tensor | CPU=nll_loss.nll_loss2d_backward | CUDA=cuda.nll_loss.nll_loss2d_backward | Autograd=_generated.autograd_nodes.NllLoss2DBackwardBackward0
-mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor | CPU=losses_backward.mse_loss_backward | CUDA=losses_backward.mse_loss_backward | Autograd=_generated.autograd_nodes.MseLossBackwardBackward0
-smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float beta) -> Tensor | CPU=losses_backward.smooth_l1_loss_backward | CUDA=losses_backward.smooth_l1_loss_backward | Autograd=_generated.autograd_nodes.SmoothL1LossBackwardBackward0
-huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float delta) -> Tensor | CPU=losses_backward.huber_loss_backward | CUDA=losses_backward.huber_loss_backward | Autograd=_generated.autograd_nodes.HuberLossBackwardBackward0
-binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor | CPU=losses_backward.binary_cross_entropy_backward | CUDA=losses_backward.binary_cross_entropy_backward | Autograd=_generated.autograd_nodes.BinaryCrossEntropyBackwardBackward0
+nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight) | CPU=nll_loss.nll_loss_forward | Meta=nll_loss.nll_loss_forward | CUDA=cuda.nll_loss.nll_loss_forward | Autograd=_generated.autograd_kernels.nll_loss_forward
+nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight) | CPU=nll_loss.nll_loss2d_forward | Meta=nll_loss.nll_loss2d_forward | CUDA=cuda.nll_loss.nll_loss2d_forward | Autograd=_generated.autograd_nodes.NllLoss2DBackward0
+mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor | CPU=losses.mse_loss | CUDA=losses.mse_loss | Meta=losses.mse_loss | Autograd=_generated.autograd_kernels.mse_loss
+mse_loss.out(Tensor self, Tensor target, int reduction=1, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.mse_loss_out | CUDA=_generated.variants.mse_loss_out | Meta=_generated.variants.mse_loss_out | Autograd=autograd.manual.out_variant
+smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor | CPU=losses.smooth_l1_loss | CUDA=losses.smooth_l1_loss | Meta=losses.smooth_l1_loss | Autograd=_generated.autograd_nodes.SmoothL1LossBackward0
+smooth_l1_loss.out(Tensor self, Tensor target, int reduction=1, float beta=1.0, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.smooth_l1_loss_out | CUDA=_generated.variants.smooth_l1_loss_out | Meta=_generated.variants.smooth_l1_loss_out | Autograd=autograd.manual.out_variant
+huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor | CPU=losses.huber_loss | CUDA=losses.huber_loss | Meta=losses.huber_loss | Autograd=_generated.autograd_nodes.HuberLossBackward0
+huber_loss.out(Tensor self, Tensor target, int reduction=1, float delta=1.0, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.huber_loss_out | CUDA=_generated.variants.huber_loss_out | Meta=_generated.variants.huber_loss_out | Autograd=autograd.manual.out_variant
+binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor | CPU=losses.binary_cross_entropy | CUDA=losses.binary_cross_entropy | Meta=losses.binary_cross_entropy | Autograd=_generated.autograd_nodes.BinaryCrossEntropyBackward0
+binary_cross_entropy.out(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.binary_cross_entropy_out | CUDA=_generated.variants.binary_cross_entropy_out | Meta=_generated.variants.binary_cross_entropy_out | Autograd=autograd.manual.out_variant
+nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight) -> Tensor | CPU=nll_loss.nll_loss_backward | Meta=nll_loss.nll_loss_backward | CUDA=cuda.nll_loss.nll_loss_backward | Autograd=_generated.autograd_nodes.NllLossBackwardBackward0
+nll_loss2d_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight) -> Tensor | CPU=nll_loss.nll_loss2d_backward | Meta=nll_loss.nll_loss2d_backward | CUDA=cuda.nll_loss.nll_loss2d_backward | Autograd=_generated.autograd_nodes.NllLoss2DBackwardBackward0
+mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor | CPU=losses_backward.mse_loss_backward | CUDA=losses_backward.mse_loss_backward | Meta=losses_backward.mse_loss_backward | Autograd=_generated.autograd_nodes.MseLossBackwardBackward0
+smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float beta) -> Tensor | CPU=losses_backward.smooth_l1_loss_backward | CUDA=losses_backward.smooth_l1_loss_backward | Meta=losses_backward.smooth_l1_loss_backward | Autograd=_generated.autograd_nodes.SmoothL1LossBackwardBackward0
+huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float delta) -> Tensor | CPU=losses_backward.huber_loss_backward | CUDA=losses_backward.huber_loss_backward | Meta=losses_backward.huber_loss_backward | Autograd=_generated.autograd_nodes.HuberLossBackwardBackward0
+binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor | CPU=losses_backward.binary_cross_entropy_backward | CUDA=losses_backward.binary_cross_entropy_backward | Meta=losses_backward.binary_cross_entropy_backward | Autograd=_generated.autograd_nodes.BinaryCrossEntropyBackwardBackward0
 nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor | CompositeImplicitAutograd=nll_loss.nll_loss
 nll_loss.out(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.nll_loss_out | Autograd=autograd.manual.out_variant
 nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor | CompositeImplicitAutograd=nll_loss.nll_loss2d
@@ -651,14 +651,14 @@ _ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_le
 _ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor) | CPU=ctc_loss._ctc_loss_tensor | Autograd=_generated.autograd_nodes.CtcLossBackward1
 _ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor | CPU=ctc_loss._ctc_loss_backward | Autograd=_generated.autograd_nodes.CtcLossBackwardBackward0
 _ctc_loss_backward.Tensor(Tensor grad, Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor | CPU=ctc_loss._ctc_loss_backward_tensor | Autograd=_generated.autograd_nodes.CtcLossBackwardBackward1
-native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor) | CPU=normalization.native_layer_norm | CUDA=cuda.normalization.native_layer_norm | Autograd=_generated.autograd_kernels.native_layer_norm
-native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) -> (Tensor, Tensor, Tensor) | CPU=normalization.native_group_norm | CUDA=cuda.normalization.native_group_norm | Autograd=_generated.autograd_nodes.NativeGroupNormBackward0
-native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor) | CPU=normalization.native_batch_norm | CUDA=cuda.normalization.native_batch_norm | Autograd=_generated.autograd_kernels.native_batch_norm
-native_batch_norm.out(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!)) | CPU=_generated.variants.native_batch_norm_out | CUDA=_generated.cuda_variants.native_batch_norm_out | Autograd=autograd.manual.out_variant
+native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor) | CPU=normalization.native_layer_norm | Meta=normalization.native_layer_norm | CUDA=cuda.normalization.native_layer_norm | Autograd=_generated.autograd_kernels.native_layer_norm
+native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) -> (Tensor, Tensor, Tensor) | CPU=normalization.native_group_norm | Meta=normalization.native_group_norm | CUDA=cuda.normalization.native_group_norm | Autograd=_generated.autograd_nodes.NativeGroupNormBackward0
+native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor) | CPU=normalization.native_batch_norm | Meta=normalization.native_batch_norm | CUDA=cuda.normalization.native_batch_norm | Autograd=_generated.autograd_kernels.native_batch_norm
+native_batch_norm.out(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!)) | CPU=_generated.variants.native_batch_norm_out | Meta=_generated.variants.native_batch_norm_out | CUDA=_generated.cuda_variants.native_batch_norm_out | Autograd=autograd.manual.out_variant
 native_layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor) | CPU=normalization_backward.native_layer_norm_backward | CUDA=cuda.normalization_backward.native_layer_norm_backward | Autograd=_generated.autograd_nodes.NativeLayerNormBackwardBackward0
 native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int N, int C, int HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor) | CPU=normalization_backward.native_group_norm_backward | CUDA=cuda.normalization_backward.native_group_norm_backward | Autograd=_generated.autograd_nodes.NativeGroupNormBackwardBackward0
 native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor) | CPU=normalization_backward.native_batch_norm_backward | CUDA=cuda.normalization_backward.native_batch_norm_backward | Autograd=_generated.autograd_nodes.NativeBatchNormBackwardBackward0
-embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor | CPU=embedding.embedding | CUDA=cuda.embedding.embedding | Autograd=_generated.autograd_kernels.embedding
+embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor | CPU=embedding.embedding | Meta=embedding.embedding | CUDA=cuda.embedding.embedding | Autograd=_generated.autograd_kernels.embedding
 embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, int padding_idx, bool scale_grad_by_freq) -> Tensor | CPU=embedding.embedding_dense_backward | CUDA=cuda.embedding.embedding_dense_backward | Autograd=_generated.autograd_nodes.EmbeddingDenseBackwardBackward0
 embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!) | CPU=embedding.embedding_renorm_ | CUDA=cuda.embedding.embedding_renorm_ | Autograd=_generated.autograd_nodes.EmbeddingRenormBackward0
 layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor | CompositeImplicitAutograd=normalization.layer_norm
@@ -666,7 +666,7 @@ group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None,
 batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor | CompositeImplicitAutograd=normalization.batch_norm
 dropout(Tensor input, float p, bool train) -> Tensor | CompositeImplicitAutograd=dropout.dropout
 dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!) | CompositeImplicitAutograd=dropout.dropout_
-native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor) | CPU=dropout.native_dropout | CUDA=cuda.dropout.native_dropout | Autograd=_generated.autograd_kernels.native_dropout
+native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor) | CPU=dropout.native_dropout | Meta=dropout.native_dropout | CUDA=cuda.dropout.native_dropout | Autograd=_generated.autograd_kernels.native_dropout
 native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor | CPU=dropout.native_dropout_backward | CUDA=cuda.dropout.native_dropout_backward | Autograd=_generated.autograd_nodes.NativeDropoutBackwardBackward0
 instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor | CompositeImplicitAutograd=normalization_composed.instance_norm
 rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor | CompositeImplicitAutograd=normalization_composed.rms_norm
@@ -678,14 +678,14 @@ alpha_dropout(Tensor input, float p, bool train) -> Tensor | CompositeImplicitAu
 alpha_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!) | CompositeImplicitAutograd=dropout.alpha_dropout_
 feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor | CompositeImplicitAutograd=dropout.feature_alpha_dropout
 feature_alpha_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!) | CompositeImplicitAutograd=dropout.feature_alpha_dropout_
-max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor) | CPU=pooling.max_pool2d_with_indices | CUDA=cuda.pooling.max_pool2d_with_indices | Autograd=_generated.autograd_kernels.max_pool2d_with_indices
-max_pool2d_with_indices.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!)) | CPU=_generated.variants.max_pool2d_with_indices_out | CUDA=_generated.cuda_variants.max_pool2d_with_indices_out | Autograd=autograd.manual.out_variant
-avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor | CPU=pooling.avg_pool2d | CUDA=cuda.pooling.avg_pool2d | Autograd=_generated.autograd_nodes.AvgPool2DBackward0
-avg_pool2d.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.avg_pool2d_out | CUDA=_generated.cuda_variants.avg_pool2d_out | Autograd=autograd.manual.out_variant
-_adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor | CPU=pooling._adaptive_avg_pool2d | CUDA=cuda.pooling._adaptive_avg_pool2d | Autograd=_generated.autograd_nodes.AdaptiveAvgPool2DBackward0
-max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor | CPU=pooling_backward.max_pool2d_with_indices_backward | CUDA=cuda.pooling.max_pool2d_with_indices_backward | Autograd=_generated.autograd_nodes.MaxPool2DWithIndicesBackwardBackward0
-avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor | CPU=pooling_backward.avg_pool2d_backward | CUDA=cuda.pooling.avg_pool2d_backward | Autograd=_generated.autograd_nodes.AvgPool2DBackwardBackward0
-_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor | CPU=pooling_backward._adaptive_avg_pool2d_backward | CUDA=cuda.pooling._adaptive_avg_pool2d_backward | Autograd=_generated.autograd_nodes.AdaptiveAvgPool2DBackwardBackward0
+max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor) | CPU=pooling.max_pool2d_with_indices | Meta=pooling.max_pool2d_with_indices | CUDA=cuda.pooling.max_pool2d_with_indices | Autograd=_generated.autograd_kernels.max_pool2d_with_indices
+max_pool2d_with_indices.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!)) | CPU=_generated.variants.max_pool2d_with_indices_out | Meta=_generated.variants.max_pool2d_with_indices_out | CUDA=_generated.cuda_variants.max_pool2d_with_indices_out | Autograd=autograd.manual.out_variant
+avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor | CPU=pooling.avg_pool2d | Meta=pooling.avg_pool2d | CUDA=cuda.pooling.avg_pool2d | Autograd=_generated.autograd_nodes.AvgPool2DBackward0
+avg_pool2d.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.avg_pool2d_out | Meta=_generated.variants.avg_pool2d_out | CUDA=_generated.cuda_variants.avg_pool2d_out | Autograd=autograd.manual.out_variant
+_adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor | CPU=pooling._adaptive_avg_pool2d | Meta=pooling._adaptive_avg_pool2d | CUDA=cuda.pooling._adaptive_avg_pool2d | Autograd=_generated.autograd_nodes.AdaptiveAvgPool2DBackward0
+max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor | CPU=pooling_backward.max_pool2d_with_indices_backward | Meta=pooling_backward.max_pool2d_with_indices_backward | CUDA=cuda.pooling.max_pool2d_with_indices_backward | Autograd=_generated.autograd_nodes.MaxPool2DWithIndicesBackwardBackward0
+avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor | CPU=pooling_backward.avg_pool2d_backward | Meta=pooling_backward.avg_pool2d_backward | CUDA=cuda.pooling.avg_pool2d_backward | Autograd=_generated.autograd_nodes.AvgPool2DBackwardBackward0
+_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor | CPU=pooling_backward._adaptive_avg_pool2d_backward | Meta=pooling_backward._adaptive_avg_pool2d_backward | CUDA=cuda.pooling._adaptive_avg_pool2d_backward | Autograd=_generated.autograd_nodes.AdaptiveAvgPool2DBackwardBackward0
 max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor | CompositeImplicitAutograd=pooling.max_pool2d
 adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor | CompositeImplicitAutograd=pooling.adaptive_avg_pool2d
 adaptive_avg_pool2d.out(Tensor self, int[2] output_size, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.adaptive_avg_pool2d_out | Autograd=autograd.manual.out_variant
@@ -693,10 +693,10 @@ max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, 
 max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor) | CompositeImplicitAutograd=pooling_1d.max_pool1d_with_indices
 max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor | CompositeImplicitAutograd=pooling_3d.max_pool3d
 avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor | CompositeImplicitAutograd=pooling_1d.avg_pool1d
-avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor | CPU=pooling_3d.avg_pool3d | Autograd=_generated.autograd_nodes.AvgPool3DBackward0
-avg_pool3d.out(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.avg_pool3d_out | Autograd=autograd.manual.out_variant
+avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor | CPU=pooling_3d.avg_pool3d | Meta=pooling_3d.avg_pool3d | Autograd=_generated.autograd_nodes.AvgPool3DBackward0
+avg_pool3d.out(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.avg_pool3d_out | Meta=_generated.variants.avg_pool3d_out | Autograd=autograd.manual.out_variant
 avg_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor | CPU=pooling_3d.avg_pool3d_backward | Autograd=_generated.autograd_nodes.AvgPool3DBackwardBackward0
-max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor) | CPU=pooling_3d.max_pool3d_with_indices | Autograd=_generated.autograd_nodes.MaxPool3DWithIndicesBackward0
+max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor) | CPU=pooling_3d.max_pool3d_with_indices | Meta=pooling_3d.max_pool3d_with_indices | Autograd=_generated.autograd_nodes.MaxPool3DWithIndicesBackward0
 max_pool3d_with_indices_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, int[3] dilation, bool ceil_mode, Tensor indices) -> Tensor | CPU=pooling_3d.max_pool3d_with_indices_backward | Autograd=_generated.autograd_nodes.MaxPool3DWithIndicesBackwardBackward0
 fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, Tensor) | CPU=fractional_pooling.fractional_max_pool2d | Autograd=_generated.autograd_nodes.FractionalMaxPool2DBackward0
 fractional_max_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] output_size, Tensor indices) -> Tensor | CPU=fractional_pooling.fractional_max_pool2d_backward | Autograd=_generated.autograd_nodes.FractionalMaxPool2DBackwardBackward0
@@ -712,19 +712,19 @@ adaptive_avg_pool3d.out(Tensor self, int[3] output_size, *, Tensor(a!) out) -> T
 _adaptive_avg_pool3d(Tensor self, int[3] output_size) -> Tensor | CPU=pooling_3d._adaptive_avg_pool3d | Autograd=_generated.autograd_nodes.AdaptiveAvgPool3DBackward0
 _adaptive_avg_pool3d_backward(Tensor grad_output, Tensor self) -> Tensor | CPU=pooling_3d._adaptive_avg_pool3d_backward | Autograd=_generated.autograd_nodes.AdaptiveAvgPool3DBackwardBackward0
 adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor) | CompositeImplicitAutograd=adaptive_max_pooling.adaptive_max_pool1d
-adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor) | CPU=adaptive_max_pooling.adaptive_max_pool2d | Autograd=_generated.autograd_nodes.AdaptiveMaxPool2DBackward0
-adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor) | CPU=adaptive_max_pooling.adaptive_max_pool3d | Autograd=_generated.autograd_nodes.AdaptiveMaxPool3DBackward0
+adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor) | CPU=adaptive_max_pooling.adaptive_max_pool2d | Meta=adaptive_max_pooling.adaptive_max_pool2d | Autograd=_generated.autograd_nodes.AdaptiveMaxPool2DBackward0
+adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor) | CPU=adaptive_max_pooling.adaptive_max_pool3d | Meta=adaptive_max_pooling.adaptive_max_pool3d | Autograd=_generated.autograd_nodes.AdaptiveMaxPool3DBackward0
 pixel_shuffle(Tensor self, int upscale_factor) -> Tensor | CompositeImplicitAutograd=shuffling.pixel_shuffle
 pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor | CompositeImplicitAutograd=shuffling.pixel_unshuffle
 channel_shuffle(Tensor self, int groups) -> Tensor | CompositeImplicitAutograd=shuffling.channel_shuffle
 native_channel_shuffle(Tensor self, int groups) -> Tensor | CompositeImplicitAutograd=shuffling.channel_shuffle
-constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor | CPU=padding.constant_pad_nd | CUDA=padding.constant_pad_nd | Autograd=_generated.autograd_nodes.ConstantPadNdBackward0
+constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor | CPU=padding.constant_pad_nd | CUDA=padding.constant_pad_nd | Meta=padding.constant_pad_nd | Autograd=_generated.autograd_nodes.ConstantPadNdBackward0
 upsample_nearest2d.vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor | CompositeImplicitAutograd=resampling.upsample_nearest2d_vec
-upsample_nearest2d(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=resampling.upsample_nearest2d | CUDA=cuda.upsampling.upsample_nearest2d | Autograd=_generated.autograd_nodes.UpsampleNearest2DBackward0
-upsample_nearest2d.out(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.upsample_nearest2d_out | CUDA=_generated.cuda_variants.upsample_nearest2d_out | Autograd=autograd.manual.out_variant
+upsample_nearest2d(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=resampling.upsample_nearest2d | Meta=resampling.upsample_nearest2d | CUDA=cuda.upsampling.upsample_nearest2d | Autograd=_generated.autograd_nodes.UpsampleNearest2DBackward0
+upsample_nearest2d.out(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.upsample_nearest2d_out | Meta=_generated.variants.upsample_nearest2d_out | CUDA=_generated.cuda_variants.upsample_nearest2d_out | Autograd=autograd.manual.out_variant
 upsample_bilinear2d.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor | CompositeImplicitAutograd=resampling.upsample_bilinear2d_vec
-upsample_bilinear2d(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=resampling.upsample_bilinear2d | CUDA=cuda.upsampling.upsample_bilinear2d | Autograd=_generated.autograd_nodes.UpsampleBilinear2DBackward0
-upsample_bilinear2d.out(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.upsample_bilinear2d_out | CUDA=_generated.cuda_variants.upsample_bilinear2d_out | Autograd=autograd.manual.out_variant
+upsample_bilinear2d(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=resampling.upsample_bilinear2d | Meta=resampling.upsample_bilinear2d | CUDA=cuda.upsampling.upsample_bilinear2d | Autograd=_generated.autograd_nodes.UpsampleBilinear2DBackward0
+upsample_bilinear2d.out(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.upsample_bilinear2d_out | Meta=_generated.variants.upsample_bilinear2d_out | CUDA=_generated.cuda_variants.upsample_bilinear2d_out | Autograd=autograd.manual.out_variant
 upsample_nearest2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=resampling.upsample_nearest2d_backward | CUDA=cuda.upsampling.upsample_nearest2d_backward | Autograd=_generated.autograd_nodes.UpsampleNearest2DBackwardBackward0
 upsample_bilinear2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=resampling.upsample_bilinear2d_backward | CUDA=cuda.upsampling.upsample_bilinear2d_backward | Autograd=_generated.autograd_nodes.UpsampleBilinear2DBackwardBackward0
 upsample_nearest1d.vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor | CompositeImplicitAutograd=upsampling.upsample_nearest1d_vec
@@ -820,29 +820,29 @@ grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_m
 grid_sampler_3d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> (Tensor, Tensor) | CPU=grid_sampler.grid_sampler_3d_backward | Autograd=_generated.autograd_nodes.GridSampler3DBackwardBackward0
 affine_grid_generator(Tensor theta, int[] size, bool align_corners) -> Tensor | CPU=grid_sampler.affine_grid_generator | Autograd=_generated.autograd_nodes.AffineGridGeneratorBackward0
 affine_grid_generator_backward(Tensor grad, int[] size, bool align_corners) -> Tensor | CompositeImplicitAutograd=grid_sampler.affine_grid_generator_backward
-sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices) | CPU=sorting.sort | CUDA=cuda.sorting.sort | Autograd=_generated.autograd_nodes.SortBackward0
-sort.values(Tensor self, int dim=-1, bool descending=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | CPU=_generated.variants.sort_values | CUDA=_generated.cuda_variants.sort_values | Autograd=autograd.manual.out_variant
-sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices) | CPU=sorting.sort_stable | CUDA=cuda.sorting.sort_stable | Autograd=_generated.autograd_nodes.SortBackward1
-sort.values_stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | CPU=_generated.variants.sort_values_stable | CUDA=_generated.cuda_variants.sort_values_stable | Autograd=autograd.manual.out_variant
-topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices) | CPU=sorting.topk | CUDA=cuda.sorting.topk | Autograd=_generated.autograd_nodes.TopkBackward0
-topk.values(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | CPU=_generated.variants.topk_values | CUDA=_generated.cuda_variants.topk_values | Autograd=autograd.manual.out_variant
+sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices) | CPU=sorting.sort | Meta=sorting.sort | CUDA=cuda.sorting.sort | Autograd=_generated.autograd_nodes.SortBackward0
+sort.values(Tensor self, int dim=-1, bool descending=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | CPU=_generated.variants.sort_values | Meta=_generated.variants.sort_values | CUDA=_generated.cuda_variants.sort_values | Autograd=autograd.manual.out_variant
+sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices) | CPU=sorting.sort_stable | Meta=sorting.sort_stable | CUDA=cuda.sorting.sort_stable | Autograd=_generated.autograd_nodes.SortBackward1
+sort.values_stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | CPU=_generated.variants.sort_values_stable | Meta=_generated.variants.sort_values_stable | CUDA=_generated.cuda_variants.sort_values_stable | Autograd=autograd.manual.out_variant
+topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices) | CPU=sorting.topk | Meta=sorting.topk | CUDA=cuda.sorting.topk | Autograd=_generated.autograd_nodes.TopkBackward0
+topk.values(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | CPU=_generated.variants.topk_values | Meta=_generated.variants.topk_values | CUDA=_generated.cuda_variants.topk_values | Autograd=autograd.manual.out_variant
 argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor | CompositeImplicitAutograd=sorting.argsort
 argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor | CompositeImplicitAutograd=sorting.argsort_stable
 argsort.stable_out(Tensor self, *, bool stable, int dim=-1, bool descending=False, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.argsort_stable_out | Autograd=autograd.manual.out_variant
 msort(Tensor self) -> Tensor | CompositeImplicitAutograd=sorting.msort
 msort.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.msort_out | Autograd=autograd.manual.out_variant
-kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices) | CPU=order_statistics.kthvalue | Autograd=_generated.autograd_nodes.KthvalueBackward0
-kthvalue.values(Tensor self, int k, int dim=-1, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | CPU=_generated.variants.kthvalue_values | Autograd=autograd.manual.out_variant
-median(Tensor self) -> Tensor | CPU=order_statistics.median | Autograd=_generated.autograd_nodes.MedianBackward0
-median.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.median_out | Autograd=autograd.manual.out_variant
-median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) | CPU=order_statistics.median_dim | Autograd=_generated.autograd_nodes.MedianBackward1
-median.dim_values(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | CPU=_generated.variants.median_dim_values | Autograd=autograd.manual.out_variant
-nanmedian(Tensor self) -> Tensor | CPU=order_statistics.nanmedian | Autograd=_generated.autograd_nodes.NanmedianBackward0
-nanmedian.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.nanmedian_out | Autograd=autograd.manual.out_variant
-nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) | CPU=order_statistics.nanmedian_dim | Autograd=_generated.autograd_nodes.NanmedianBackward1
-nanmedian.dim_values(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | CPU=_generated.variants.nanmedian_dim_values | Autograd=autograd.manual.out_variant
-mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices) | CPU=order_statistics.mode | Autograd=_generated.autograd_nodes.ModeBackward0
-mode.values(Tensor self, int dim=-1, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | CPU=_generated.variants.mode_values | Autograd=autograd.manual.out_variant
+kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices) | CPU=order_statistics.kthvalue | Meta=order_statistics.kthvalue | Autograd=_generated.autograd_nodes.KthvalueBackward0
+kthvalue.values(Tensor self, int k, int dim=-1, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | CPU=_generated.variants.kthvalue_values | Meta=_generated.variants.kthvalue_values | Autograd=autograd.manual.out_variant
+median(Tensor self) -> Tensor | CPU=order_statistics.median | Meta=order_statistics.median | Autograd=_generated.autograd_nodes.MedianBackward0
+median.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.median_out | Meta=_generated.variants.median_out | Autograd=autograd.manual.out_variant
+median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) | CPU=order_statistics.median_dim | Meta=order_statistics.median_dim | Autograd=_generated.autograd_nodes.MedianBackward1
+median.dim_values(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | CPU=_generated.variants.median_dim_values | Meta=_generated.variants.median_dim_values | Autograd=autograd.manual.out_variant
+nanmedian(Tensor self) -> Tensor | CPU=order_statistics.nanmedian | Meta=order_statistics.nanmedian | Autograd=_generated.autograd_nodes.NanmedianBackward0
+nanmedian.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.nanmedian_out | Meta=_generated.variants.nanmedian_out | Autograd=autograd.manual.out_variant
+nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) | CPU=order_statistics.nanmedian_dim | Meta=order_statistics.nanmedian_dim | Autograd=_generated.autograd_nodes.NanmedianBackward1
+nanmedian.dim_values(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | CPU=_generated.variants.nanmedian_dim_values | Meta=_generated.variants.nanmedian_dim_values | Autograd=autograd.manual.out_variant
+mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices) | CPU=order_statistics.mode | Meta=order_statistics.mode | Autograd=_generated.autograd_nodes.ModeBackward0
+mode.values(Tensor self, int dim=-1, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | CPU=_generated.variants.mode_values | Meta=_generated.variants.mode_values | Autograd=autograd.manual.out_variant
 _unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor) | CPU=unique._unique | Autograd=_generated.autograd_nodes.UniqueBackward0
 _unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor) | CPU=unique._unique2 | Autograd=_generated.autograd_nodes.Unique2Backward0
 unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor) | CPU=unique.unique_dim | Autograd=_generated.autograd_nodes.UniqueDimBackward0
@@ -967,118 +967,118 @@ __ilshift__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CompositeImpli
 __ilshift__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.bitwise_left_shift__Tensor
 __irshift__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.bitwise_right_shift__Tensor_Scalar
 __irshift__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.bitwise_right_shift__Tensor
-add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor | CPU=pointwise.add | CUDA=pointwise.add | Autograd=_generated.autograd_kernels.add_Tensor
-add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!) | CPU=_generated.variants.add__Tensor | CUDA=_generated.variants.add__Tensor | Autograd=_generated.autograd_kernels.add__Tensor
-add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.add_out | CUDA=_generated.variants.add_out | Autograd=autograd.manual.out_variant
-add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor | CPU=pointwise.add | CUDA=pointwise.add | Autograd=_generated.autograd_kernels.add_Scalar
-add_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!) | CPU=_generated.variants.add__Scalar | CUDA=_generated.variants.add__Scalar | Autograd=_generated.autograd_nodes.AddBackward1
-sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor | CPU=pointwise.sub | CUDA=pointwise.sub | Autograd=_generated.autograd_kernels.sub_Tensor
-sub_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!) | CPU=_generated.variants.sub__Tensor | CUDA=_generated.variants.sub__Tensor | Autograd=_generated.autograd_kernels.sub__Tensor
-sub.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.sub_out | CUDA=_generated.variants.sub_out | Autograd=autograd.manual.out_variant
-sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor | CPU=pointwise.sub | CUDA=pointwise.sub | Autograd=_generated.autograd_nodes.SubBackward1
-sub_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!) | CPU=_generated.variants.sub__Scalar | CUDA=_generated.variants.sub__Scalar | Autograd=_generated.autograd_nodes.SubBackward1
-mul.Tensor(Tensor self, Tensor other) -> Tensor | CPU=pointwise.mul | CUDA=pointwise.mul | Autograd=_generated.autograd_kernels.mul_Tensor
-mul_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.mul__Tensor | CUDA=_generated.variants.mul__Tensor | Autograd=_generated.autograd_kernels.mul__Tensor
-mul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.mul_out | CUDA=_generated.variants.mul_out | Autograd=autograd.manual.out_variant
-mul.Scalar(Tensor self, Scalar other) -> Tensor | CPU=pointwise.mul | CUDA=pointwise.mul | Autograd=_generated.autograd_kernels.mul_Scalar
-mul_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.mul__Scalar | CUDA=_generated.variants.mul__Scalar | Autograd=_generated.autograd_nodes.MulBackward1
-div.Tensor(Tensor self, Tensor other) -> Tensor | CPU=pointwise.div | CUDA=pointwise.div | Autograd=_generated.autograd_kernels.div_Tensor
-div_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.div__Tensor | CUDA=_generated.variants.div__Tensor | Autograd=_generated.autograd_nodes.DivBackward0
-div.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.div_out | CUDA=_generated.variants.div_out | Autograd=autograd.manual.out_variant
-div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor | CPU=pointwise.div_mode | CUDA=pointwise.div_mode | Autograd=_generated.autograd_nodes.DivBackward2
-div_.Tensor_mode(Tensor(a!) self, Tensor other, *, str? rounding_mode) -> Tensor(a!) | CPU=_generated.variants.div__Tensor_mode | CUDA=_generated.variants.div__Tensor_mode | Autograd=_generated.autograd_nodes.DivBackward2
-div.out_mode(Tensor self, Tensor other, *, str? rounding_mode, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.div_out_mode | CUDA=_generated.variants.div_out_mode | Autograd=autograd.manual.out_variant
-div.Scalar(Tensor self, Scalar other) -> Tensor | CPU=pointwise.div | CUDA=pointwise.div | Autograd=_generated.autograd_kernels.div_Scalar
-div_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.div__Scalar | CUDA=_generated.variants.div__Scalar | Autograd=_generated.autograd_nodes.DivBackward1
-div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor | CPU=pointwise.div_mode | CUDA=pointwise.div_mode | Autograd=_generated.autograd_nodes.DivBackward3
-div_.Scalar_mode(Tensor(a!) self, Scalar other, *, str? rounding_mode) -> Tensor(a!) | CPU=_generated.variants.div__Scalar_mode | CUDA=_generated.variants.div__Scalar_mode | Autograd=_generated.autograd_nodes.DivBackward3
-remainder.Scalar(Tensor self, Scalar other) -> Tensor | CPU=pointwise.remainder | CUDA=pointwise.remainder | Autograd=_generated.autograd_nodes.RemainderBackward0
-remainder_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.remainder__Scalar | CUDA=_generated.variants.remainder__Scalar | Autograd=_generated.autograd_nodes.RemainderBackward0
-remainder.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.remainder_Scalar_out | CUDA=_generated.variants.remainder_Scalar_out | Autograd=autograd.manual.out_variant
-remainder.Tensor(Tensor self, Tensor other) -> Tensor | CPU=pointwise.remainder | CUDA=pointwise.remainder | Autograd=_generated.autograd_nodes.RemainderBackward1
-remainder_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.remainder__Tensor | CUDA=_generated.variants.remainder__Tensor | Autograd=_generated.autograd_nodes.RemainderBackward1
-remainder.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.remainder_Tensor_out | CUDA=_generated.variants.remainder_Tensor_out | Autograd=autograd.manual.out_variant
-remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor | CPU=pointwise.remainder | CUDA=pointwise.remainder | Autograd=_generated.autograd_nodes.RemainderBackward2
-remainder.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.remainder_Scalar_Tensor_out | CUDA=_generated.variants.remainder_Scalar_Tensor_out | Autograd=autograd.manual.out_variant
-fmod.Scalar(Tensor self, Scalar other) -> Tensor | CPU=pointwise.fmod | CUDA=pointwise.fmod | Autograd=_generated.autograd_nodes.FmodBackward0
-fmod_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.fmod__Scalar | CUDA=_generated.variants.fmod__Scalar | Autograd=_generated.autograd_nodes.FmodBackward0
-fmod.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.fmod_Scalar_out | CUDA=_generated.variants.fmod_Scalar_out | Autograd=autograd.manual.out_variant
-fmod.Tensor(Tensor self, Tensor other) -> Tensor | CPU=pointwise.fmod | CUDA=pointwise.fmod | Autograd=_generated.autograd_nodes.FmodBackward1
-fmod_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.fmod__Tensor | CUDA=_generated.variants.fmod__Tensor | Autograd=_generated.autograd_nodes.FmodBackward1
-fmod.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.fmod_Tensor_out | CUDA=_generated.variants.fmod_Tensor_out | Autograd=autograd.manual.out_variant
-floor_divide(Tensor self, Tensor other) -> Tensor | CPU=pointwise.floor_divide | CUDA=pointwise.floor_divide | Autograd=_generated.autograd_nodes.FloorDivideBackward0
-floor_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.floor_divide__Tensor | CUDA=_generated.variants.floor_divide__Tensor | Autograd=_generated.autograd_nodes.FloorDivideBackward0
-floor_divide.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.floor_divide_out | CUDA=_generated.variants.floor_divide_out | Autograd=autograd.manual.out_variant
-floor_divide.Scalar(Tensor self, Scalar other) -> Tensor | CPU=pointwise.floor_divide | CUDA=pointwise.floor_divide | Autograd=_generated.autograd_nodes.FloorDivideBackward1
-floor_divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.floor_divide__Scalar | CUDA=_generated.variants.floor_divide__Scalar | Autograd=_generated.autograd_nodes.FloorDivideBackward1
-pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor | CPU=pointwise.pow | CUDA=pointwise.pow | Autograd=_generated.autograd_nodes.PowBackward1
-pow_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!) | CPU=_generated.variants.pow__Tensor | CUDA=_generated.variants.pow__Tensor | Autograd=_generated.autograd_nodes.PowBackward1
-pow.Tensor_Tensor_out(Tensor self, Tensor exponent, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.pow_Tensor_Tensor_out | CUDA=_generated.variants.pow_Tensor_Tensor_out | Autograd=autograd.manual.out_variant
-pow.Scalar(Scalar self, Tensor exponent) -> Tensor | CPU=pointwise.pow_Scalar | CUDA=pointwise.pow_Scalar | Autograd=_generated.autograd_nodes.PowBackward2
-pow.Scalar_out(Scalar self, Tensor exponent, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.pow_Scalar_out | CUDA=_generated.variants.pow_Scalar_out | Autograd=autograd.manual.out_variant
-pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor | CPU=pointwise.pow | CUDA=pointwise.pow | Autograd=_generated.autograd_kernels.pow_Tensor_Scalar
-pow_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!) | CPU=_generated.variants.pow__Scalar | CUDA=_generated.variants.pow__Scalar | Autograd=_generated.autograd_nodes.PowBackward0
-pow.Tensor_Scalar_out(Tensor self, Scalar exponent, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.pow_Tensor_Scalar_out | CUDA=_generated.variants.pow_Tensor_Scalar_out | Autograd=autograd.manual.out_variant
-atan2(Tensor self, Tensor other) -> Tensor | CPU=pointwise.atan2 | CUDA=pointwise.atan2 | Autograd=_generated.autograd_nodes.Atan2Backward0
-atan2_(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.atan2_ | CUDA=_generated.variants.atan2_ | Autograd=_generated.autograd_nodes.Atan2Backward0
-atan2.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.atan2_out | CUDA=_generated.variants.atan2_out | Autograd=autograd.manual.out_variant
-maximum(Tensor self, Tensor other) -> Tensor | CPU=pointwise.maximum | CUDA=pointwise.maximum | Autograd=_generated.autograd_nodes.MaximumBackward0
-maximum.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.maximum_out | CUDA=_generated.variants.maximum_out | Autograd=autograd.manual.out_variant
-minimum(Tensor self, Tensor other) -> Tensor | CPU=pointwise.minimum | CUDA=pointwise.minimum | Autograd=_generated.autograd_nodes.MinimumBackward0
-minimum.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.minimum_out | CUDA=_generated.variants.minimum_out | Autograd=autograd.manual.out_variant
-logical_and(Tensor self, Tensor other) -> Tensor | CPU=comparison.logical_and | CUDA=comparison.logical_and
-logical_and_(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.logical_and_ | CUDA=_generated.variants.logical_and_ | Autograd=autograd.kernel.overwriting
-logical_and.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.logical_and_out | CUDA=_generated.variants.logical_and_out
-logical_or(Tensor self, Tensor other) -> Tensor | CPU=comparison.logical_or | CUDA=comparison.logical_or
-logical_or_(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.logical_or_ | CUDA=_generated.variants.logical_or_ | Autograd=autograd.kernel.overwriting
-logical_or.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.logical_or_out | CUDA=_generated.variants.logical_or_out
-logical_xor(Tensor self, Tensor other) -> Tensor | CPU=comparison.logical_xor | CUDA=comparison.logical_xor
-logical_xor_(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.logical_xor_ | CUDA=_generated.variants.logical_xor_ | Autograd=autograd.kernel.overwriting
-logical_xor.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.logical_xor_out | CUDA=_generated.variants.logical_xor_out
-eq.Scalar(Tensor self, Scalar other) -> Tensor | CPU=comparison.eq | CUDA=comparison.eq
-eq_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.eq__Scalar | CUDA=_generated.variants.eq__Scalar | Autograd=autograd.kernel.overwriting
-eq.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.eq_Scalar_out | CUDA=_generated.variants.eq_Scalar_out
-eq.Tensor(Tensor self, Tensor other) -> Tensor | CPU=comparison.eq | CUDA=comparison.eq
-eq_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.eq__Tensor | CUDA=_generated.variants.eq__Tensor | Autograd=autograd.kernel.overwriting
-eq.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.eq_Tensor_out | CUDA=_generated.variants.eq_Tensor_out
-ne.Scalar(Tensor self, Scalar other) -> Tensor | CPU=comparison.ne | CUDA=comparison.ne
-ne_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.ne__Scalar | CUDA=_generated.variants.ne__Scalar | Autograd=autograd.kernel.overwriting
-ne.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.ne_Scalar_out | CUDA=_generated.variants.ne_Scalar_out
-ne.Tensor(Tensor self, Tensor other) -> Tensor | CPU=comparison.ne | CUDA=comparison.ne
-ne_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.ne__Tensor | CUDA=_generated.variants.ne__Tensor | Autograd=autograd.kernel.overwriting
-ne.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.ne_Tensor_out | CUDA=_generated.variants.ne_Tensor_out
-lt.Scalar(Tensor self, Scalar other) -> Tensor | CPU=comparison.lt | CUDA=comparison.lt
-lt_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.lt__Scalar | CUDA=_generated.variants.lt__Scalar | Autograd=autograd.kernel.overwriting
-lt.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.lt_Scalar_out | CUDA=_generated.variants.lt_Scalar_out
-lt.Tensor(Tensor self, Tensor other) -> Tensor | CPU=comparison.lt | CUDA=comparison.lt
-lt_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.lt__Tensor | CUDA=_generated.variants.lt__Tensor | Autograd=autograd.kernel.overwriting
-lt.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.lt_Tensor_out | CUDA=_generated.variants.lt_Tensor_out
-le.Scalar(Tensor self, Scalar other) -> Tensor | CPU=comparison.le | CUDA=comparison.le
-le_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.le__Scalar | CUDA=_generated.variants.le__Scalar | Autograd=autograd.kernel.overwriting
-le.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.le_Scalar_out | CUDA=_generated.variants.le_Scalar_out
-le.Tensor(Tensor self, Tensor other) -> Tensor | CPU=comparison.le | CUDA=comparison.le
-le_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.le__Tensor | CUDA=_generated.variants.le__Tensor | Autograd=autograd.kernel.overwriting
-le.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.le_Tensor_out | CUDA=_generated.variants.le_Tensor_out
-gt.Scalar(Tensor self, Scalar other) -> Tensor | CPU=comparison.gt | CUDA=comparison.gt
-gt_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.gt__Scalar | CUDA=_generated.variants.gt__Scalar | Autograd=autograd.kernel.overwriting
-gt.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.gt_Scalar_out | CUDA=_generated.variants.gt_Scalar_out
-gt.Tensor(Tensor self, Tensor other) -> Tensor | CPU=comparison.gt | CUDA=comparison.gt
-gt_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.gt__Tensor | CUDA=_generated.variants.gt__Tensor | Autograd=autograd.kernel.overwriting
-gt.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.gt_Tensor_out | CUDA=_generated.variants.gt_Tensor_out
-ge.Scalar(Tensor self, Scalar other) -> Tensor | CPU=comparison.ge | CUDA=comparison.ge
-ge_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.ge__Scalar | CUDA=_generated.variants.ge__Scalar | Autograd=autograd.kernel.overwriting
-ge.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.ge_Scalar_out | CUDA=_generated.variants.ge_Scalar_out
-ge.Tensor(Tensor self, Tensor other) -> Tensor | CPU=comparison.ge | CUDA=comparison.ge
-ge_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.ge__Tensor | CUDA=_generated.variants.ge__Tensor | Autograd=autograd.kernel.overwriting
-ge.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.ge_Tensor_out | CUDA=_generated.variants.ge_Tensor_out
-rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor | CPU=pointwise.rsub | CUDA=pointwise.rsub | Autograd=_generated.autograd_nodes.RsubBackward0
-rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor | CPU=pointwise.rsub | CUDA=pointwise.rsub | Autograd=_generated.autograd_kernels.rsub_Scalar
-copysign.Tensor(Tensor self, Tensor other) -> Tensor | CPU=float_parts.copysign | CUDA=float_parts.copysign | Autograd=_generated.autograd_nodes.CopysignBackward0
-copysign_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.copysign__Tensor | CUDA=_generated.variants.copysign__Tensor | Autograd=_generated.autograd_nodes.CopysignBackward0
-copysign.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.copysign_out | CUDA=_generated.variants.copysign_out | Autograd=autograd.manual.out_variant
-copysign.Scalar(Tensor self, Scalar other) -> Tensor | CPU=float_parts.copysign | CUDA=float_parts.copysign | Autograd=_generated.autograd_nodes.CopysignBackward1
-copysign_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.copysign__Scalar | CUDA=_generated.variants.copysign__Scalar | Autograd=_generated.autograd_nodes.CopysignBackward1
-copysign.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.copysign_Scalar_out | CUDA=_generated.variants.copysign_Scalar_out | Autograd=autograd.manual.out_variant
+add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor | CPU=pointwise.add | CUDA=pointwise.add | Meta=pointwise.add | Autograd=_generated.autograd_kernels.add_Tensor
+add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!) | CPU=_generated.variants.add__Tensor | CUDA=_generated.variants.add__Tensor | Meta=_generated.variants.add__Tensor | Autograd=_generated.autograd_kernels.add__Tensor
+add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.add_out | CUDA=_generated.variants.add_out | Meta=_generated.variants.add_out | Autograd=autograd.manual.out_variant
+add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor | CPU=pointwise.add | CUDA=pointwise.add | Meta=pointwise.add | Autograd=_generated.autograd_kernels.add_Scalar
+add_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!) | CPU=_generated.variants.add__Scalar | CUDA=_generated.variants.add__Scalar | Meta=_generated.variants.add__Scalar | Autograd=_generated.autograd_nodes.AddBackward1
+sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor | CPU=pointwise.sub | CUDA=pointwise.sub | Meta=pointwise.sub | Autograd=_generated.autograd_kernels.sub_Tensor
+sub_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!) | CPU=_generated.variants.sub__Tensor | CUDA=_generated.variants.sub__Tensor | Meta=_generated.variants.sub__Tensor | Autograd=_generated.autograd_kernels.sub__Tensor
+sub.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.sub_out | CUDA=_generated.variants.sub_out | Meta=_generated.variants.sub_out | Autograd=autograd.manual.out_variant
+sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor | CPU=pointwise.sub | CUDA=pointwise.sub | Meta=pointwise.sub | Autograd=_generated.autograd_nodes.SubBackward1
+sub_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!) | CPU=_generated.variants.sub__Scalar | CUDA=_generated.variants.sub__Scalar | Meta=_generated.variants.sub__Scalar | Autograd=_generated.autograd_nodes.SubBackward1
+mul.Tensor(Tensor self, Tensor other) -> Tensor | CPU=pointwise.mul | CUDA=pointwise.mul | Meta=pointwise.mul | Autograd=_generated.autograd_kernels.mul_Tensor
+mul_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.mul__Tensor | CUDA=_generated.variants.mul__Tensor | Meta=_generated.variants.mul__Tensor | Autograd=_generated.autograd_kernels.mul__Tensor
+mul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.mul_out | CUDA=_generated.variants.mul_out | Meta=_generated.variants.mul_out | Autograd=autograd.manual.out_variant
+mul.Scalar(Tensor self, Scalar other) -> Tensor | CPU=pointwise.mul | CUDA=pointwise.mul | Meta=pointwise.mul | Autograd=_generated.autograd_kernels.mul_Scalar
+mul_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.mul__Scalar | CUDA=_generated.variants.mul__Scalar | Meta=_generated.variants.mul__Scalar | Autograd=_generated.autograd_nodes.MulBackward1
+div.Tensor(Tensor self, Tensor other) -> Tensor | CPU=pointwise.div | CUDA=pointwise.div | Meta=pointwise.div | Autograd=_generated.autograd_kernels.div_Tensor
+div_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.div__Tensor | CUDA=_generated.variants.div__Tensor | Meta=_generated.variants.div__Tensor | Autograd=_generated.autograd_nodes.DivBackward0
+div.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.div_out | CUDA=_generated.variants.div_out | Meta=_generated.variants.div_out | Autograd=autograd.manual.out_variant
+div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor | CPU=pointwise.div_mode | CUDA=pointwise.div_mode | Meta=pointwise.div_mode | Autograd=_generated.autograd_nodes.DivBackward2
+div_.Tensor_mode(Tensor(a!) self, Tensor other, *, str? rounding_mode) -> Tensor(a!) | CPU=_generated.variants.div__Tensor_mode | CUDA=_generated.variants.div__Tensor_mode | Meta=_generated.variants.div__Tensor_mode | Autograd=_generated.autograd_nodes.DivBackward2
+div.out_mode(Tensor self, Tensor other, *, str? rounding_mode, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.div_out_mode | CUDA=_generated.variants.div_out_mode | Meta=_generated.variants.div_out_mode | Autograd=autograd.manual.out_variant
+div.Scalar(Tensor self, Scalar other) -> Tensor | CPU=pointwise.div | CUDA=pointwise.div | Meta=pointwise.div | Autograd=_generated.autograd_kernels.div_Scalar
+div_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.div__Scalar | CUDA=_generated.variants.div__Scalar | Meta=_generated.variants.div__Scalar | Autograd=_generated.autograd_nodes.DivBackward1
+div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor | CPU=pointwise.div_mode | CUDA=pointwise.div_mode | Meta=pointwise.div_mode | Autograd=_generated.autograd_nodes.DivBackward3
+div_.Scalar_mode(Tensor(a!) self, Scalar other, *, str? rounding_mode) -> Tensor(a!) | CPU=_generated.variants.div__Scalar_mode | CUDA=_generated.variants.div__Scalar_mode | Meta=_generated.variants.div__Scalar_mode | Autograd=_generated.autograd_nodes.DivBackward3
+remainder.Scalar(Tensor self, Scalar other) -> Tensor | CPU=pointwise.remainder | CUDA=pointwise.remainder | Meta=pointwise.remainder | Autograd=_generated.autograd_nodes.RemainderBackward0
+remainder_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.remainder__Scalar | CUDA=_generated.variants.remainder__Scalar | Meta=_generated.variants.remainder__Scalar | Autograd=_generated.autograd_nodes.RemainderBackward0
+remainder.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.remainder_Scalar_out | CUDA=_generated.variants.remainder_Scalar_out | Meta=_generated.variants.remainder_Scalar_out | Autograd=autograd.manual.out_variant
+remainder.Tensor(Tensor self, Tensor other) -> Tensor | CPU=pointwise.remainder | CUDA=pointwise.remainder | Meta=pointwise.remainder | Autograd=_generated.autograd_nodes.RemainderBackward1
+remainder_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.remainder__Tensor | CUDA=_generated.variants.remainder__Tensor | Meta=_generated.variants.remainder__Tensor | Autograd=_generated.autograd_nodes.RemainderBackward1
+remainder.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.remainder_Tensor_out | CUDA=_generated.variants.remainder_Tensor_out | Meta=_generated.variants.remainder_Tensor_out | Autograd=autograd.manual.out_variant
+remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor | CPU=pointwise.remainder | CUDA=pointwise.remainder | Meta=pointwise.remainder | Autograd=_generated.autograd_nodes.RemainderBackward2
+remainder.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.remainder_Scalar_Tensor_out | CUDA=_generated.variants.remainder_Scalar_Tensor_out | Meta=_generated.variants.remainder_Scalar_Tensor_out | Autograd=autograd.manual.out_variant
+fmod.Scalar(Tensor self, Scalar other) -> Tensor | CPU=pointwise.fmod | CUDA=pointwise.fmod | Meta=pointwise.fmod | Autograd=_generated.autograd_nodes.FmodBackward0
+fmod_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.fmod__Scalar | CUDA=_generated.variants.fmod__Scalar | Meta=_generated.variants.fmod__Scalar | Autograd=_generated.autograd_nodes.FmodBackward0
+fmod.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.fmod_Scalar_out | CUDA=_generated.variants.fmod_Scalar_out | Meta=_generated.variants.fmod_Scalar_out | Autograd=autograd.manual.out_variant
+fmod.Tensor(Tensor self, Tensor other) -> Tensor | CPU=pointwise.fmod | CUDA=pointwise.fmod | Meta=pointwise.fmod | Autograd=_generated.autograd_nodes.FmodBackward1
+fmod_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.fmod__Tensor | CUDA=_generated.variants.fmod__Tensor | Meta=_generated.variants.fmod__Tensor | Autograd=_generated.autograd_nodes.FmodBackward1
+fmod.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.fmod_Tensor_out | CUDA=_generated.variants.fmod_Tensor_out | Meta=_generated.variants.fmod_Tensor_out | Autograd=autograd.manual.out_variant
+floor_divide(Tensor self, Tensor other) -> Tensor | CPU=pointwise.floor_divide | CUDA=pointwise.floor_divide | Meta=pointwise.floor_divide | Autograd=_generated.autograd_nodes.FloorDivideBackward0
+floor_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.floor_divide__Tensor | CUDA=_generated.variants.floor_divide__Tensor | Meta=_generated.variants.floor_divide__Tensor | Autograd=_generated.autograd_nodes.FloorDivideBackward0
+floor_divide.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.floor_divide_out | CUDA=_generated.variants.floor_divide_out | Meta=_generated.variants.floor_divide_out | Autograd=autograd.manual.out_variant
+floor_divide.Scalar(Tensor self, Scalar other) -> Tensor | CPU=pointwise.floor_divide | CUDA=pointwise.floor_divide | Meta=pointwise.floor_divide | Autograd=_generated.autograd_nodes.FloorDivideBackward1
+floor_divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.floor_divide__Scalar | CUDA=_generated.variants.floor_divide__Scalar | Meta=_generated.variants.floor_divide__Scalar | Autograd=_generated.autograd_nodes.FloorDivideBackward1
+pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor | CPU=pointwise.pow | CUDA=pointwise.pow | Meta=pointwise.pow | Autograd=_generated.autograd_nodes.PowBackward1
+pow_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!) | CPU=_generated.variants.pow__Tensor | CUDA=_generated.variants.pow__Tensor | Meta=_generated.variants.pow__Tensor | Autograd=_generated.autograd_nodes.PowBackward1
+pow.Tensor_Tensor_out(Tensor self, Tensor exponent, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.pow_Tensor_Tensor_out | CUDA=_generated.variants.pow_Tensor_Tensor_out | Meta=_generated.variants.pow_Tensor_Tensor_out | Autograd=autograd.manual.out_variant
+pow.Scalar(Scalar self, Tensor exponent) -> Tensor | CPU=pointwise.pow_Scalar | CUDA=pointwise.pow_Scalar | Meta=pointwise.pow_Scalar | Autograd=_generated.autograd_nodes.PowBackward2
+pow.Scalar_out(Scalar self, Tensor exponent, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.pow_Scalar_out | CUDA=_generated.variants.pow_Scalar_out | Meta=_generated.variants.pow_Scalar_out | Autograd=autograd.manual.out_variant
+pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor | CPU=pointwise.pow | CUDA=pointwise.pow | Meta=pointwise.pow | Autograd=_generated.autograd_kernels.pow_Tensor_Scalar
+pow_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!) | CPU=_generated.variants.pow__Scalar | CUDA=_generated.variants.pow__Scalar | Meta=_generated.variants.pow__Scalar | Autograd=_generated.autograd_nodes.PowBackward0
+pow.Tensor_Scalar_out(Tensor self, Scalar exponent, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.pow_Tensor_Scalar_out | CUDA=_generated.variants.pow_Tensor_Scalar_out | Meta=_generated.variants.pow_Tensor_Scalar_out | Autograd=autograd.manual.out_variant
+atan2(Tensor self, Tensor other) -> Tensor | CPU=pointwise.atan2 | CUDA=pointwise.atan2 | Meta=pointwise.atan2 | Autograd=_generated.autograd_nodes.Atan2Backward0
+atan2_(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.atan2_ | CUDA=_generated.variants.atan2_ | Meta=_generated.variants.atan2_ | Autograd=_generated.autograd_nodes.Atan2Backward0
+atan2.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.atan2_out | CUDA=_generated.variants.atan2_out | Meta=_generated.variants.atan2_out | Autograd=autograd.manual.out_variant
+maximum(Tensor self, Tensor other) -> Tensor | CPU=pointwise.maximum | CUDA=pointwise.maximum | Meta=pointwise.maximum | Autograd=_generated.autograd_nodes.MaximumBackward0
+maximum.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.maximum_out | CUDA=_generated.variants.maximum_out | Meta=_generated.variants.maximum_out | Autograd=autograd.manual.out_variant
+minimum(Tensor self, Tensor other) -> Tensor | CPU=pointwise.minimum | CUDA=pointwise.minimum | Meta=pointwise.minimum | Autograd=_generated.autograd_nodes.MinimumBackward0
+minimum.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.minimum_out | CUDA=_generated.variants.minimum_out | Meta=_generated.variants.minimum_out | Autograd=autograd.manual.out_variant
+logical_and(Tensor self, Tensor other) -> Tensor | CPU=comparison.logical_and | CUDA=comparison.logical_and | Meta=comparison.logical_and
+logical_and_(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.logical_and_ | CUDA=_generated.variants.logical_and_ | Meta=_generated.variants.logical_and_ | Autograd=autograd.kernel.overwriting
+logical_and.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.logical_and_out | CUDA=_generated.variants.logical_and_out | Meta=_generated.variants.logical_and_out
+logical_or(Tensor self, Tensor other) -> Tensor | CPU=comparison.logical_or | CUDA=comparison.logical_or | Meta=comparison.logical_or
+logical_or_(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.logical_or_ | CUDA=_generated.variants.logical_or_ | Meta=_generated.variants.logical_or_ | Autograd=autograd.kernel.overwriting
+logical_or.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.logical_or_out | CUDA=_generated.variants.logical_or_out | Meta=_generated.variants.logical_or_out
+logical_xor(Tensor self, Tensor other) -> Tensor | CPU=comparison.logical_xor | CUDA=comparison.logical_xor | Meta=comparison.logical_xor
+logical_xor_(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.logical_xor_ | CUDA=_generated.variants.logical_xor_ | Meta=_generated.variants.logical_xor_ | Autograd=autograd.kernel.overwriting
+logical_xor.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.logical_xor_out | CUDA=_generated.variants.logical_xor_out | Meta=_generated.variants.logical_xor_out
+eq.Scalar(Tensor self, Scalar other) -> Tensor | CPU=comparison.eq | CUDA=comparison.eq | Meta=comparison.eq
+eq_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.eq__Scalar | CUDA=_generated.variants.eq__Scalar | Meta=_generated.variants.eq__Scalar | Autograd=autograd.kernel.overwriting
+eq.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.eq_Scalar_out | CUDA=_generated.variants.eq_Scalar_out | Meta=_generated.variants.eq_Scalar_out
+eq.Tensor(Tensor self, Tensor other) -> Tensor | CPU=comparison.eq | CUDA=comparison.eq | Meta=comparison.eq
+eq_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.eq__Tensor | CUDA=_generated.variants.eq__Tensor | Meta=_generated.variants.eq__Tensor | Autograd=autograd.kernel.overwriting
+eq.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.eq_Tensor_out | CUDA=_generated.variants.eq_Tensor_out | Meta=_generated.variants.eq_Tensor_out
+ne.Scalar(Tensor self, Scalar other) -> Tensor | CPU=comparison.ne | CUDA=comparison.ne | Meta=comparison.ne
+ne_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.ne__Scalar | CUDA=_generated.variants.ne__Scalar | Meta=_generated.variants.ne__Scalar | Autograd=autograd.kernel.overwriting
+ne.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.ne_Scalar_out | CUDA=_generated.variants.ne_Scalar_out | Meta=_generated.variants.ne_Scalar_out
+ne.Tensor(Tensor self, Tensor other) -> Tensor | CPU=comparison.ne | CUDA=comparison.ne | Meta=comparison.ne
+ne_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.ne__Tensor | CUDA=_generated.variants.ne__Tensor | Meta=_generated.variants.ne__Tensor | Autograd=autograd.kernel.overwriting
+ne.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.ne_Tensor_out | CUDA=_generated.variants.ne_Tensor_out | Meta=_generated.variants.ne_Tensor_out
+lt.Scalar(Tensor self, Scalar other) -> Tensor | CPU=comparison.lt | CUDA=comparison.lt | Meta=comparison.lt
+lt_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.lt__Scalar | CUDA=_generated.variants.lt__Scalar | Meta=_generated.variants.lt__Scalar | Autograd=autograd.kernel.overwriting
+lt.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.lt_Scalar_out | CUDA=_generated.variants.lt_Scalar_out | Meta=_generated.variants.lt_Scalar_out
+lt.Tensor(Tensor self, Tensor other) -> Tensor | CPU=comparison.lt | CUDA=comparison.lt | Meta=comparison.lt
+lt_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.lt__Tensor | CUDA=_generated.variants.lt__Tensor | Meta=_generated.variants.lt__Tensor | Autograd=autograd.kernel.overwriting
+lt.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.lt_Tensor_out | CUDA=_generated.variants.lt_Tensor_out | Meta=_generated.variants.lt_Tensor_out
+le.Scalar(Tensor self, Scalar other) -> Tensor | CPU=comparison.le | CUDA=comparison.le | Meta=comparison.le
+le_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.le__Scalar | CUDA=_generated.variants.le__Scalar | Meta=_generated.variants.le__Scalar | Autograd=autograd.kernel.overwriting
+le.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.le_Scalar_out | CUDA=_generated.variants.le_Scalar_out | Meta=_generated.variants.le_Scalar_out
+le.Tensor(Tensor self, Tensor other) -> Tensor | CPU=comparison.le | CUDA=comparison.le | Meta=comparison.le
+le_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.le__Tensor | CUDA=_generated.variants.le__Tensor | Meta=_generated.variants.le__Tensor | Autograd=autograd.kernel.overwriting
+le.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.le_Tensor_out | CUDA=_generated.variants.le_Tensor_out | Meta=_generated.variants.le_Tensor_out
+gt.Scalar(Tensor self, Scalar other) -> Tensor | CPU=comparison.gt | CUDA=comparison.gt | Meta=comparison.gt
+gt_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.gt__Scalar | CUDA=_generated.variants.gt__Scalar | Meta=_generated.variants.gt__Scalar | Autograd=autograd.kernel.overwriting
+gt.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.gt_Scalar_out | CUDA=_generated.variants.gt_Scalar_out | Meta=_generated.variants.gt_Scalar_out
+gt.Tensor(Tensor self, Tensor other) -> Tensor | CPU=comparison.gt | CUDA=comparison.gt | Meta=comparison.gt
+gt_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.gt__Tensor | CUDA=_generated.variants.gt__Tensor | Meta=_generated.variants.gt__Tensor | Autograd=autograd.kernel.overwriting
+gt.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.gt_Tensor_out | CUDA=_generated.variants.gt_Tensor_out | Meta=_generated.variants.gt_Tensor_out
+ge.Scalar(Tensor self, Scalar other) -> Tensor | CPU=comparison.ge | CUDA=comparison.ge | Meta=comparison.ge
+ge_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.ge__Scalar | CUDA=_generated.variants.ge__Scalar | Meta=_generated.variants.ge__Scalar | Autograd=autograd.kernel.overwriting
+ge.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.ge_Scalar_out | CUDA=_generated.variants.ge_Scalar_out | Meta=_generated.variants.ge_Scalar_out
+ge.Tensor(Tensor self, Tensor other) -> Tensor | CPU=comparison.ge | CUDA=comparison.ge | Meta=comparison.ge
+ge_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.ge__Tensor | CUDA=_generated.variants.ge__Tensor | Meta=_generated.variants.ge__Tensor | Autograd=autograd.kernel.overwriting
+ge.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.ge_Tensor_out | CUDA=_generated.variants.ge_Tensor_out | Meta=_generated.variants.ge_Tensor_out
+rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor | CPU=pointwise.rsub | CUDA=pointwise.rsub | Meta=pointwise.rsub | Autograd=_generated.autograd_nodes.RsubBackward0
+rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor | CPU=pointwise.rsub | CUDA=pointwise.rsub | Meta=pointwise.rsub | Autograd=_generated.autograd_kernels.rsub_Scalar
+copysign.Tensor(Tensor self, Tensor other) -> Tensor | CPU=float_parts.copysign | CUDA=float_parts.copysign | Meta=float_parts.copysign | Autograd=_generated.autograd_nodes.CopysignBackward0
+copysign_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.copysign__Tensor | CUDA=_generated.variants.copysign__Tensor | Meta=_generated.variants.copysign__Tensor | Autograd=_generated.autograd_nodes.CopysignBackward0
+copysign.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.copysign_out | CUDA=_generated.variants.copysign_out | Meta=_generated.variants.copysign_out | Autograd=autograd.manual.out_variant
+copysign.Scalar(Tensor self, Scalar other) -> Tensor | CPU=float_parts.copysign | CUDA=float_parts.copysign | Meta=float_parts.copysign | Autograd=_generated.autograd_nodes.CopysignBackward1
+copysign_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.copysign__Scalar | CUDA=_generated.variants.copysign__Scalar | Meta=_generated.variants.copysign__Scalar | Autograd=_generated.autograd_nodes.CopysignBackward1
+copysign.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.copysign_Scalar_out | CUDA=_generated.variants.copysign_Scalar_out | Meta=_generated.variants.copysign_Scalar_out | Autograd=autograd.manual.out_variant
 nextafter(Tensor self, Tensor other) -> Tensor | CPU=float_parts.nextafter | Autograd=_generated.autograd_nodes.NextafterBackward0
 nextafter_(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.nextafter_ | Autograd=_generated.autograd_nodes.NextafterBackward0
 nextafter.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.nextafter_out | Autograd=autograd.manual.out_variant
@@ -1088,13 +1088,13 @@ ldexp.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_gen
 heaviside(Tensor self, Tensor values) -> Tensor | CPU=pointwise.heaviside | Autograd=_generated.autograd_nodes.HeavisideBackward0
 heaviside_(Tensor(a!) self, Tensor values) -> Tensor(a!) | CPU=_generated.variants.heaviside_ | Autograd=_generated.autograd_nodes.HeavisideBackward0
 heaviside.out(Tensor self, Tensor values, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.heaviside_out | Autograd=autograd.manual.out_variant
-hypot(Tensor self, Tensor other) -> Tensor | CPU=pointwise.hypot | CUDA=pointwise.hypot | Autograd=_generated.autograd_nodes.HypotBackward0
-hypot_(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.hypot_ | CUDA=_generated.variants.hypot_ | Autograd=_generated.autograd_nodes.HypotBackward0
-hypot.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.hypot_out | CUDA=_generated.variants.hypot_out | Autograd=autograd.manual.out_variant
-fmax(Tensor self, Tensor other) -> Tensor | CPU=pointwise.fmax | CUDA=pointwise.fmax | Autograd=_generated.autograd_nodes.FmaxBackward0
-fmax.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.fmax_out | CUDA=_generated.variants.fmax_out | Autograd=autograd.manual.out_variant
-fmin(Tensor self, Tensor other) -> Tensor | CPU=pointwise.fmin | CUDA=pointwise.fmin | Autograd=_generated.autograd_nodes.FminBackward0
-fmin.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.fmin_out | CUDA=_generated.variants.fmin_out | Autograd=autograd.manual.out_variant
+hypot(Tensor self, Tensor other) -> Tensor | CPU=pointwise.hypot | CUDA=pointwise.hypot | Meta=pointwise.hypot | Autograd=_generated.autograd_nodes.HypotBackward0
+hypot_(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.hypot_ | CUDA=_generated.variants.hypot_ | Meta=_generated.variants.hypot_ | Autograd=_generated.autograd_nodes.HypotBackward0
+hypot.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.hypot_out | CUDA=_generated.variants.hypot_out | Meta=_generated.variants.hypot_out | Autograd=autograd.manual.out_variant
+fmax(Tensor self, Tensor other) -> Tensor | CPU=pointwise.fmax | CUDA=pointwise.fmax | Meta=pointwise.fmax | Autograd=_generated.autograd_nodes.FmaxBackward0
+fmax.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.fmax_out | CUDA=_generated.variants.fmax_out | Meta=_generated.variants.fmax_out | Autograd=autograd.manual.out_variant
+fmin(Tensor self, Tensor other) -> Tensor | CPU=pointwise.fmin | CUDA=pointwise.fmin | Meta=pointwise.fmin | Autograd=_generated.autograd_nodes.FminBackward0
+fmin.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.fmin_out | CUDA=_generated.variants.fmin_out | Meta=_generated.variants.fmin_out | Autograd=autograd.manual.out_variant
 float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor | CompositeImplicitAutograd=float_power.float_power
 float_power.Tensor_Tensor_out(Tensor self, Tensor exponent, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.float_power_Tensor_Tensor_out | Autograd=autograd.manual.out_variant
 float_power.Scalar(Scalar self, Tensor exponent) -> Tensor | CompositeImplicitAutograd=float_power.float_power
@@ -1119,38 +1119,38 @@ logaddexp(Tensor self, Tensor other) -> Tensor | CPU=special.logarithms.logaddex
 logaddexp.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.logaddexp_out | Autograd=autograd.manual.out_variant
 logaddexp2(Tensor self, Tensor other) -> Tensor | CPU=special.logarithms.logaddexp2 | Autograd=_generated.autograd_nodes.Logaddexp2Backward0
 logaddexp2.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.logaddexp2_out | Autograd=autograd.manual.out_variant
-xlogy.Tensor(Tensor self, Tensor other) -> Tensor | CPU=special.logarithms.xlogy | CUDA=special.logarithms.xlogy | Autograd=_generated.autograd_nodes.XlogyBackward0
-xlogy_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.xlogy__Tensor | CUDA=_generated.variants.xlogy__Tensor | Autograd=_generated.autograd_nodes.XlogyBackward0
-xlogy.OutTensor(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.xlogy_OutTensor | CUDA=_generated.variants.xlogy_OutTensor | Autograd=autograd.manual.out_variant
-xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor | CPU=special.logarithms.xlogy | CUDA=special.logarithms.xlogy | Autograd=_generated.autograd_nodes.XlogyBackward1
-xlogy.OutScalar_Self(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.xlogy_OutScalar_Self | CUDA=_generated.variants.xlogy_OutScalar_Self | Autograd=autograd.manual.out_variant
-xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor | CPU=special.logarithms.xlogy | CUDA=special.logarithms.xlogy | Autograd=_generated.autograd_nodes.XlogyBackward2
-xlogy_.Scalar_Other(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.xlogy__Scalar_Other | CUDA=_generated.variants.xlogy__Scalar_Other | Autograd=_generated.autograd_nodes.XlogyBackward2
-xlogy.OutScalar_Other(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.xlogy_OutScalar_Other | CUDA=_generated.variants.xlogy_OutScalar_Other | Autograd=autograd.manual.out_variant
-bitwise_not(Tensor self) -> Tensor | CPU=pointwise_unary.bitwise_not | CUDA=pointwise_unary.bitwise_not
-bitwise_not_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.bitwise_not_ | CUDA=_generated.variants.bitwise_not_ | Autograd=autograd.kernel.overwriting
-bitwise_not.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_not_out | CUDA=_generated.variants.bitwise_not_out
-bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor | CPU=bitwise.bitwise_and | CUDA=bitwise.bitwise_and
-bitwise_and_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.bitwise_and__Scalar | CUDA=_generated.variants.bitwise_and__Scalar | Autograd=autograd.kernel.overwriting
-bitwise_and.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_and_Scalar_out | CUDA=_generated.variants.bitwise_and_Scalar_out
-bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor | CPU=bitwise.bitwise_and | CUDA=bitwise.bitwise_and
-bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor | CPU=bitwise.bitwise_and | CUDA=bitwise.bitwise_and
-bitwise_and_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.bitwise_and__Tensor | CUDA=_generated.variants.bitwise_and__Tensor | Autograd=autograd.kernel.overwriting
-bitwise_and.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_and_Tensor_out | CUDA=_generated.variants.bitwise_and_Tensor_out
-bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor | CPU=bitwise.bitwise_or | CUDA=bitwise.bitwise_or
-bitwise_or_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.bitwise_or__Scalar | CUDA=_generated.variants.bitwise_or__Scalar | Autograd=autograd.kernel.overwriting
-bitwise_or.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_or_Scalar_out | CUDA=_generated.variants.bitwise_or_Scalar_out
-bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor | CPU=bitwise.bitwise_or | CUDA=bitwise.bitwise_or
-bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor | CPU=bitwise.bitwise_or | CUDA=bitwise.bitwise_or
-bitwise_or_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.bitwise_or__Tensor | CUDA=_generated.variants.bitwise_or__Tensor | Autograd=autograd.kernel.overwriting
-bitwise_or.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_or_Tensor_out | CUDA=_generated.variants.bitwise_or_Tensor_out
-bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor | CPU=bitwise.bitwise_xor | CUDA=bitwise.bitwise_xor
-bitwise_xor_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.bitwise_xor__Scalar | CUDA=_generated.variants.bitwise_xor__Scalar | Autograd=autograd.kernel.overwriting
-bitwise_xor.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_xor_Scalar_out | CUDA=_generated.variants.bitwise_xor_Scalar_out
-bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor | CPU=bitwise.bitwise_xor | CUDA=bitwise.bitwise_xor
-bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor | CPU=bitwise.bitwise_xor | CUDA=bitwise.bitwise_xor
-bitwise_xor_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.bitwise_xor__Tensor | CUDA=_generated.variants.bitwise_xor__Tensor | Autograd=autograd.kernel.overwriting
-bitwise_xor.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_xor_Tensor_out | CUDA=_generated.variants.bitwise_xor_Tensor_out
+xlogy.Tensor(Tensor self, Tensor other) -> Tensor | CPU=special.logarithms.xlogy | CUDA=special.logarithms.xlogy | Meta=special.logarithms.xlogy | Autograd=_generated.autograd_nodes.XlogyBackward0
+xlogy_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.xlogy__Tensor | CUDA=_generated.variants.xlogy__Tensor | Meta=_generated.variants.xlogy__Tensor | Autograd=_generated.autograd_nodes.XlogyBackward0
+xlogy.OutTensor(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.xlogy_OutTensor | CUDA=_generated.variants.xlogy_OutTensor | Meta=_generated.variants.xlogy_OutTensor | Autograd=autograd.manual.out_variant
+xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor | CPU=special.logarithms.xlogy | CUDA=special.logarithms.xlogy | Meta=special.logarithms.xlogy | Autograd=_generated.autograd_nodes.XlogyBackward1
+xlogy.OutScalar_Self(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.xlogy_OutScalar_Self | CUDA=_generated.variants.xlogy_OutScalar_Self | Meta=_generated.variants.xlogy_OutScalar_Self | Autograd=autograd.manual.out_variant
+xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor | CPU=special.logarithms.xlogy | CUDA=special.logarithms.xlogy | Meta=special.logarithms.xlogy | Autograd=_generated.autograd_nodes.XlogyBackward2
+xlogy_.Scalar_Other(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.xlogy__Scalar_Other | CUDA=_generated.variants.xlogy__Scalar_Other | Meta=_generated.variants.xlogy__Scalar_Other | Autograd=_generated.autograd_nodes.XlogyBackward2
+xlogy.OutScalar_Other(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.xlogy_OutScalar_Other | CUDA=_generated.variants.xlogy_OutScalar_Other | Meta=_generated.variants.xlogy_OutScalar_Other | Autograd=autograd.manual.out_variant
+bitwise_not(Tensor self) -> Tensor | CPU=pointwise_unary.bitwise_not | CUDA=pointwise_unary.bitwise_not | Meta=pointwise_unary.bitwise_not
+bitwise_not_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.bitwise_not_ | CUDA=_generated.variants.bitwise_not_ | Meta=_generated.variants.bitwise_not_ | Autograd=autograd.kernel.overwriting
+bitwise_not.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_not_out | CUDA=_generated.variants.bitwise_not_out | Meta=_generated.variants.bitwise_not_out
+bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor | CPU=bitwise.bitwise_and | CUDA=bitwise.bitwise_and | Meta=bitwise.bitwise_and
+bitwise_and_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.bitwise_and__Scalar | CUDA=_generated.variants.bitwise_and__Scalar | Meta=_generated.variants.bitwise_and__Scalar | Autograd=autograd.kernel.overwriting
+bitwise_and.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_and_Scalar_out | CUDA=_generated.variants.bitwise_and_Scalar_out | Meta=_generated.variants.bitwise_and_Scalar_out
+bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor | CPU=bitwise.bitwise_and | CUDA=bitwise.bitwise_and | Meta=bitwise.bitwise_and
+bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor | CPU=bitwise.bitwise_and | CUDA=bitwise.bitwise_and | Meta=bitwise.bitwise_and
+bitwise_and_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.bitwise_and__Tensor | CUDA=_generated.variants.bitwise_and__Tensor | Meta=_generated.variants.bitwise_and__Tensor | Autograd=autograd.kernel.overwriting
+bitwise_and.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_and_Tensor_out | CUDA=_generated.variants.bitwise_and_Tensor_out | Meta=_generated.variants.bitwise_and_Tensor_out
+bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor | CPU=bitwise.bitwise_or | CUDA=bitwise.bitwise_or | Meta=bitwise.bitwise_or
+bitwise_or_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.bitwise_or__Scalar | CUDA=_generated.variants.bitwise_or__Scalar | Meta=_generated.variants.bitwise_or__Scalar | Autograd=autograd.kernel.overwriting
+bitwise_or.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_or_Scalar_out | CUDA=_generated.variants.bitwise_or_Scalar_out | Meta=_generated.variants.bitwise_or_Scalar_out
+bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor | CPU=bitwise.bitwise_or | CUDA=bitwise.bitwise_or | Meta=bitwise.bitwise_or
+bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor | CPU=bitwise.bitwise_or | CUDA=bitwise.bitwise_or | Meta=bitwise.bitwise_or
+bitwise_or_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.bitwise_or__Tensor | CUDA=_generated.variants.bitwise_or__Tensor | Meta=_generated.variants.bitwise_or__Tensor | Autograd=autograd.kernel.overwriting
+bitwise_or.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_or_Tensor_out | CUDA=_generated.variants.bitwise_or_Tensor_out | Meta=_generated.variants.bitwise_or_Tensor_out
+bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor | CPU=bitwise.bitwise_xor | CUDA=bitwise.bitwise_xor | Meta=bitwise.bitwise_xor
+bitwise_xor_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.bitwise_xor__Scalar | CUDA=_generated.variants.bitwise_xor__Scalar | Meta=_generated.variants.bitwise_xor__Scalar | Autograd=autograd.kernel.overwriting
+bitwise_xor.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_xor_Scalar_out | CUDA=_generated.variants.bitwise_xor_Scalar_out | Meta=_generated.variants.bitwise_xor_Scalar_out
+bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor | CPU=bitwise.bitwise_xor | CUDA=bitwise.bitwise_xor | Meta=bitwise.bitwise_xor
+bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor | CPU=bitwise.bitwise_xor | CUDA=bitwise.bitwise_xor | Meta=bitwise.bitwise_xor
+bitwise_xor_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.bitwise_xor__Tensor | CUDA=_generated.variants.bitwise_xor__Tensor | Meta=_generated.variants.bitwise_xor__Tensor | Autograd=autograd.kernel.overwriting
+bitwise_xor.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_xor_Tensor_out | CUDA=_generated.variants.bitwise_xor_Tensor_out | Meta=_generated.variants.bitwise_xor_Tensor_out
 bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor | CPU=bitwise.bitwise_left_shift
 bitwise_left_shift_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.bitwise_left_shift__Tensor | Autograd=autograd.kernel.overwriting
 bitwise_left_shift.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_left_shift_Tensor_out
@@ -1173,154 +1173,154 @@ gcd.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_gener
 lcm(Tensor self, Tensor other) -> Tensor | CPU=integers.lcm
 lcm_(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.lcm_ | Autograd=autograd.kernel.overwriting
 lcm.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.lcm_out
-lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor | CPU=pointwise_ternary.lerp_Scalar | CUDA=pointwise_ternary.lerp_Scalar | Autograd=_generated.autograd_nodes.LerpBackward0
-lerp_.Scalar(Tensor(a!) self, Tensor end, Scalar weight) -> Tensor(a!) | CPU=_generated.variants.lerp__Scalar | CUDA=_generated.variants.lerp__Scalar | Autograd=_generated.autograd_nodes.LerpBackward0
-lerp.Scalar_out(Tensor self, Tensor end, Scalar weight, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.lerp_Scalar_out | CUDA=_generated.variants.lerp_Scalar_out | Autograd=autograd.manual.out_variant
-lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor | CPU=pointwise_ternary.lerp_Tensor | CUDA=pointwise_ternary.lerp_Tensor | Autograd=_generated.autograd_nodes.LerpBackward1
-lerp_.Tensor(Tensor(a!) self, Tensor end, Tensor weight) -> Tensor(a!) | CPU=_generated.variants.lerp__Tensor | CUDA=_generated.variants.lerp__Tensor | Autograd=_generated.autograd_nodes.LerpBackward1
-lerp.Tensor_out(Tensor self, Tensor end, Tensor weight, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.lerp_Tensor_out | CUDA=_generated.variants.lerp_Tensor_out | Autograd=autograd.manual.out_variant
-addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor | CPU=pointwise_ternary.addcmul | CUDA=pointwise_ternary.addcmul | Autograd=_generated.autograd_nodes.AddcmulBackward0
-addcmul_(Tensor(a!) self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor(a!) | CPU=_generated.variants.addcmul_ | CUDA=_generated.variants.addcmul_ | Autograd=_generated.autograd_kernels.addcmul_
-addcmul.out(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.addcmul_out | CUDA=_generated.variants.addcmul_out | Autograd=autograd.manual.out_variant
-addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor | CPU=pointwise_ternary.addcdiv | CUDA=pointwise_ternary.addcdiv | Autograd=_generated.autograd_nodes.AddcdivBackward0
-addcdiv_(Tensor(a!) self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor(a!) | CPU=_generated.variants.addcdiv_ | CUDA=_generated.variants.addcdiv_ | Autograd=_generated.autograd_kernels.addcdiv_
-addcdiv.out(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.addcdiv_out | CUDA=_generated.variants.addcdiv_out | Autograd=autograd.manual.out_variant
-where.self(Tensor condition, Tensor self, Tensor other) -> Tensor | CPU=pointwise_ternary.where_self | CUDA=pointwise_ternary.where_self | Autograd=_generated.autograd_kernels.where_self
-where.self_out(Tensor condition, Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.where_self_out | CUDA=_generated.variants.where_self_out | Autograd=autograd.manual.out_variant
+lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor | CPU=pointwise_ternary.lerp_Scalar | CUDA=pointwise_ternary.lerp_Scalar | Meta=pointwise_ternary.lerp_Scalar | Autograd=_generated.autograd_nodes.LerpBackward0
+lerp_.Scalar(Tensor(a!) self, Tensor end, Scalar weight) -> Tensor(a!) | CPU=_generated.variants.lerp__Scalar | CUDA=_generated.variants.lerp__Scalar | Meta=_generated.variants.lerp__Scalar | Autograd=_generated.autograd_nodes.LerpBackward0
+lerp.Scalar_out(Tensor self, Tensor end, Scalar weight, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.lerp_Scalar_out | CUDA=_generated.variants.lerp_Scalar_out | Meta=_generated.variants.lerp_Scalar_out | Autograd=autograd.manual.out_variant
+lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor | CPU=pointwise_ternary.lerp_Tensor | CUDA=pointwise_ternary.lerp_Tensor | Meta=pointwise_ternary.lerp_Tensor | Autograd=_generated.autograd_nodes.LerpBackward1
+lerp_.Tensor(Tensor(a!) self, Tensor end, Tensor weight) -> Tensor(a!) | CPU=_generated.variants.lerp__Tensor | CUDA=_generated.variants.lerp__Tensor | Meta=_generated.variants.lerp__Tensor | Autograd=_generated.autograd_nodes.LerpBackward1
+lerp.Tensor_out(Tensor self, Tensor end, Tensor weight, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.lerp_Tensor_out | CUDA=_generated.variants.lerp_Tensor_out | Meta=_generated.variants.lerp_Tensor_out | Autograd=autograd.manual.out_variant
+addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor | CPU=pointwise_ternary.addcmul | CUDA=pointwise_ternary.addcmul | Meta=pointwise_ternary.addcmul | Autograd=_generated.autograd_nodes.AddcmulBackward0
+addcmul_(Tensor(a!) self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor(a!) | CPU=_generated.variants.addcmul_ | CUDA=_generated.variants.addcmul_ | Meta=_generated.variants.addcmul_ | Autograd=_generated.autograd_kernels.addcmul_
+addcmul.out(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.addcmul_out | CUDA=_generated.variants.addcmul_out | Meta=_generated.variants.addcmul_out | Autograd=autograd.manual.out_variant
+addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor | CPU=pointwise_ternary.addcdiv | CUDA=pointwise_ternary.addcdiv | Meta=pointwise_ternary.addcdiv | Autograd=_generated.autograd_nodes.AddcdivBackward0
+addcdiv_(Tensor(a!) self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor(a!) | CPU=_generated.variants.addcdiv_ | CUDA=_generated.variants.addcdiv_ | Meta=_generated.variants.addcdiv_ | Autograd=_generated.autograd_kernels.addcdiv_
+addcdiv.out(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.addcdiv_out | CUDA=_generated.variants.addcdiv_out | Meta=_generated.variants.addcdiv_out | Autograd=autograd.manual.out_variant
+where.self(Tensor condition, Tensor self, Tensor other) -> Tensor | CPU=pointwise_ternary.where_self | CUDA=pointwise_ternary.where_self | Meta=pointwise_ternary.where_self | Autograd=_generated.autograd_kernels.where_self
+where.self_out(Tensor condition, Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.where_self_out | CUDA=_generated.variants.where_self_out | Meta=_generated.variants.where_self_out | Autograd=autograd.manual.out_variant
 where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor | CompositeImplicitAutograd=pointwise_ternary.where_ScalarSelf
 where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor | CompositeImplicitAutograd=pointwise_ternary.where_ScalarOther
-where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor | CPU=pointwise_ternary.where_Scalar | CUDA=pointwise_ternary.where_Scalar
+where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor | CPU=pointwise_ternary.where_Scalar | CUDA=pointwise_ternary.where_Scalar | Meta=pointwise_ternary.where_Scalar
 where(Tensor condition) -> Tensor[] | CPU=pointwise_ternary.where | CUDA=cuda.compaction.where
-masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor | CPU=pointwise_ternary.masked_fill_Scalar | CUDA=pointwise_ternary.masked_fill_Scalar | Autograd=_generated.autograd_kernels.masked_fill_Scalar
-masked_fill_.Scalar(Tensor(a!) self, Tensor mask, Scalar value) -> Tensor(a!) | CPU=_generated.variants.masked_fill__Scalar | CUDA=_generated.variants.masked_fill__Scalar | Autograd=_generated.autograd_nodes.MaskedFillBackward0
-masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor | CPU=pointwise_ternary.masked_fill_Tensor | CUDA=pointwise_ternary.masked_fill_Tensor | Autograd=_generated.autograd_nodes.MaskedFillBackward1
-masked_fill_.Tensor(Tensor(a!) self, Tensor mask, Tensor value) -> Tensor(a!) | CPU=_generated.variants.masked_fill__Tensor | CUDA=_generated.variants.masked_fill__Tensor | Autograd=_generated.autograd_nodes.MaskedFillBackward1
-abs(Tensor self) -> Tensor | CPU=pointwise_unary.abs | CUDA=pointwise_unary.abs | Autograd=_generated.autograd_nodes.AbsBackward0
-abs_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.abs_ | CUDA=_generated.variants.abs_ | Autograd=_generated.autograd_nodes.AbsBackward0
-abs.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.abs_out | CUDA=_generated.variants.abs_out | Autograd=autograd.manual.out_variant
-neg(Tensor self) -> Tensor | CPU=pointwise_unary.neg | CUDA=pointwise_unary.neg | Autograd=_generated.autograd_kernels.neg
-neg_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.neg_ | CUDA=_generated.variants.neg_ | Autograd=_generated.autograd_nodes.NegBackward0
-neg.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.neg_out | CUDA=_generated.variants.neg_out | Autograd=autograd.manual.out_variant
-exp(Tensor self) -> Tensor | CPU=scalar.exp | CUDA=scalar.exp | Autograd=_generated.autograd_kernels.exp
-exp_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.exp_ | CUDA=_generated.variants.exp_ | Autograd=_generated.autograd_nodes.ExpBackward0
-exp.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.exp_out | CUDA=_generated.variants.exp_out | Autograd=autograd.manual.out_variant
-expm1(Tensor self) -> Tensor | CPU=scalar.expm1 | CUDA=scalar.expm1 | Autograd=_generated.autograd_nodes.Expm1Backward0
-expm1_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.expm1_ | CUDA=_generated.variants.expm1_ | Autograd=_generated.autograd_nodes.Expm1Backward0
-expm1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.expm1_out | CUDA=_generated.variants.expm1_out | Autograd=autograd.manual.out_variant
-log(Tensor self) -> Tensor | CPU=scalar.log | CUDA=scalar.log | Autograd=_generated.autograd_kernels.log
-log_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.log_ | CUDA=_generated.variants.log_ | Autograd=_generated.autograd_nodes.LogBackward0
-log.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.log_out | CUDA=_generated.variants.log_out | Autograd=autograd.manual.out_variant
-log1p(Tensor self) -> Tensor | CPU=scalar.log1p | CUDA=scalar.log1p | Autograd=_generated.autograd_nodes.Log1PBackward0
-log1p_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.log1p_ | CUDA=_generated.variants.log1p_ | Autograd=_generated.autograd_nodes.Log1PBackward0
-log1p.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.log1p_out | CUDA=_generated.variants.log1p_out | Autograd=autograd.manual.out_variant
-log2(Tensor self) -> Tensor | CPU=scalar.log2 | CUDA=scalar.log2 | Autograd=_generated.autograd_nodes.Log2Backward0
-log2_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.log2_ | CUDA=_generated.variants.log2_ | Autograd=_generated.autograd_nodes.Log2Backward0
-log2.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.log2_out | CUDA=_generated.variants.log2_out | Autograd=autograd.manual.out_variant
-sqrt(Tensor self) -> Tensor | CPU=scalar.sqrt | CUDA=scalar.sqrt | Autograd=_generated.autograd_kernels.sqrt
-sqrt_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.sqrt_ | CUDA=_generated.variants.sqrt_ | Autograd=_generated.autograd_nodes.SqrtBackward0
-sqrt.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.sqrt_out | CUDA=_generated.variants.sqrt_out | Autograd=autograd.manual.out_variant
-rsqrt(Tensor self) -> Tensor | CPU=scalar.rsqrt | CUDA=scalar.rsqrt | Autograd=_generated.autograd_nodes.RsqrtBackward0
-rsqrt_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.rsqrt_ | CUDA=_generated.variants.rsqrt_ | Autograd=_generated.autograd_nodes.RsqrtBackward0
-rsqrt.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.rsqrt_out | CUDA=_generated.variants.rsqrt_out | Autograd=autograd.manual.out_variant
-reciprocal(Tensor self) -> Tensor | CPU=pointwise_unary.reciprocal | CUDA=pointwise_unary.reciprocal | Autograd=_generated.autograd_nodes.ReciprocalBackward0
-reciprocal_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.reciprocal_ | CUDA=_generated.variants.reciprocal_ | Autograd=_generated.autograd_nodes.ReciprocalBackward0
-reciprocal.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.reciprocal_out | CUDA=_generated.variants.reciprocal_out | Autograd=autograd.manual.out_variant
-sin(Tensor self) -> Tensor | CPU=scalar.sin | CUDA=scalar.sin | Autograd=_generated.autograd_nodes.SinBackward0
-sin_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.sin_ | CUDA=_generated.variants.sin_ | Autograd=_generated.autograd_nodes.SinBackward0
-sin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.sin_out | CUDA=_generated.variants.sin_out | Autograd=autograd.manual.out_variant
-cos(Tensor self) -> Tensor | CPU=scalar.cos | CUDA=scalar.cos | Autograd=_generated.autograd_nodes.CosBackward0
-cos_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.cos_ | CUDA=_generated.variants.cos_ | Autograd=_generated.autograd_nodes.CosBackward0
-cos.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.cos_out | CUDA=_generated.variants.cos_out | Autograd=autograd.manual.out_variant
-tan(Tensor self) -> Tensor | CPU=scalar.tan | CUDA=scalar.tan | Autograd=_generated.autograd_nodes.TanBackward0
-tan_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.tan_ | CUDA=_generated.variants.tan_ | Autograd=_generated.autograd_nodes.TanBackward0
-tan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.tan_out | CUDA=_generated.variants.tan_out | Autograd=autograd.manual.out_variant
-asin(Tensor self) -> Tensor | CPU=scalar.asin | CUDA=scalar.asin | Autograd=_generated.autograd_nodes.AsinBackward0
-asin_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.asin_ | CUDA=_generated.variants.asin_ | Autograd=_generated.autograd_nodes.AsinBackward0
-asin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.asin_out | CUDA=_generated.variants.asin_out | Autograd=autograd.manual.out_variant
-acos(Tensor self) -> Tensor | CPU=scalar.acos | CUDA=scalar.acos | Autograd=_generated.autograd_nodes.AcosBackward0
-acos_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.acos_ | CUDA=_generated.variants.acos_ | Autograd=_generated.autograd_nodes.AcosBackward0
-acos.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.acos_out | CUDA=_generated.variants.acos_out | Autograd=autograd.manual.out_variant
-atan(Tensor self) -> Tensor | CPU=scalar.atan | CUDA=scalar.atan | Autograd=_generated.autograd_nodes.AtanBackward0
-atan_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.atan_ | CUDA=_generated.variants.atan_ | Autograd=_generated.autograd_nodes.AtanBackward0
-atan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.atan_out | CUDA=_generated.variants.atan_out | Autograd=autograd.manual.out_variant
-sinh(Tensor self) -> Tensor | CPU=scalar.sinh | CUDA=scalar.sinh | Autograd=_generated.autograd_nodes.SinhBackward0
-sinh_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.sinh_ | CUDA=_generated.variants.sinh_ | Autograd=_generated.autograd_nodes.SinhBackward0
-sinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.sinh_out | CUDA=_generated.variants.sinh_out | Autograd=autograd.manual.out_variant
-cosh(Tensor self) -> Tensor | CPU=scalar.cosh | CUDA=scalar.cosh | Autograd=_generated.autograd_nodes.CoshBackward0
-cosh_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.cosh_ | CUDA=_generated.variants.cosh_ | Autograd=_generated.autograd_nodes.CoshBackward0
-cosh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.cosh_out | CUDA=_generated.variants.cosh_out | Autograd=autograd.manual.out_variant
-tanh(Tensor self) -> Tensor | CPU=scalar.tanh | CUDA=scalar.tanh | Autograd=_generated.autograd_kernels.tanh
-tanh_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.tanh_ | CUDA=_generated.variants.tanh_ | Autograd=_generated.autograd_nodes.TanhBackward0
-tanh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.tanh_out | CUDA=_generated.variants.tanh_out | Autograd=autograd.manual.out_variant
-sigmoid(Tensor self) -> Tensor | CPU=scalar.sigmoid | CUDA=scalar.sigmoid | Autograd=_generated.autograd_kernels.sigmoid
-sigmoid_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.sigmoid_ | CUDA=_generated.variants.sigmoid_ | Autograd=_generated.autograd_nodes.SigmoidBackward0
-sigmoid.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.sigmoid_out | CUDA=_generated.variants.sigmoid_out | Autograd=autograd.manual.out_variant
-erf(Tensor self) -> Tensor | CPU=pointwise_unary.erf | CUDA=pointwise_unary.erf | Autograd=_generated.autograd_nodes.ErfBackward0
-erf_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.erf_ | CUDA=_generated.variants.erf_ | Autograd=_generated.autograd_nodes.ErfBackward0
-erf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.erf_out | CUDA=_generated.variants.erf_out | Autograd=autograd.manual.out_variant
-floor(Tensor self) -> Tensor | CPU=pointwise_unary.floor | CUDA=pointwise_unary.floor | Autograd=_generated.autograd_nodes.FloorBackward0
-floor_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.floor_ | CUDA=_generated.variants.floor_ | Autograd=_generated.autograd_nodes.FloorBackward0
-floor.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.floor_out | CUDA=_generated.variants.floor_out | Autograd=autograd.manual.out_variant
-ceil(Tensor self) -> Tensor | CPU=pointwise_unary.ceil | CUDA=pointwise_unary.ceil | Autograd=_generated.autograd_nodes.CeilBackward0
-ceil_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.ceil_ | CUDA=_generated.variants.ceil_ | Autograd=_generated.autograd_nodes.CeilBackward0
-ceil.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.ceil_out | CUDA=_generated.variants.ceil_out | Autograd=autograd.manual.out_variant
-round(Tensor self) -> Tensor | CPU=pointwise_unary.round | CUDA=pointwise_unary.round | Autograd=_generated.autograd_nodes.RoundBackward0
-round_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.round_ | CUDA=_generated.variants.round_ | Autograd=_generated.autograd_nodes.RoundBackward0
-round.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.round_out | CUDA=_generated.variants.round_out | Autograd=autograd.manual.out_variant
-round.decimals(Tensor self, *, int decimals) -> Tensor | CPU=pointwise_unary.round_decimals | CUDA=pointwise_unary.round_decimals | Autograd=_generated.autograd_nodes.RoundBackward1
-round_.decimals(Tensor(a!) self, *, int decimals) -> Tensor(a!) | CPU=_generated.variants.round__decimals | CUDA=_generated.variants.round__decimals | Autograd=_generated.autograd_nodes.RoundBackward1
-round.decimals_out(Tensor self, *, int decimals, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.round_decimals_out | CUDA=_generated.variants.round_decimals_out | Autograd=autograd.manual.out_variant
-trunc(Tensor self) -> Tensor | CPU=pointwise_unary.trunc | CUDA=pointwise_unary.trunc | Autograd=_generated.autograd_nodes.TruncBackward0
-trunc_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.trunc_ | CUDA=_generated.variants.trunc_ | Autograd=_generated.autograd_nodes.TruncBackward0
-trunc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.trunc_out | CUDA=_generated.variants.trunc_out | Autograd=autograd.manual.out_variant
-frac(Tensor self) -> Tensor | CPU=pointwise_unary.frac | CUDA=pointwise_unary.frac | Autograd=_generated.autograd_nodes.FracBackward0
-frac_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.frac_ | CUDA=_generated.variants.frac_ | Autograd=_generated.autograd_nodes.FracBackward0
-frac.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.frac_out | CUDA=_generated.variants.frac_out | Autograd=autograd.manual.out_variant
-sign(Tensor self) -> Tensor | CPU=pointwise_unary.sign | CUDA=pointwise_unary.sign | Autograd=_generated.autograd_nodes.SignBackward0
-sign_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.sign_ | CUDA=_generated.variants.sign_ | Autograd=_generated.autograd_nodes.SignBackward0
-sign.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.sign_out | CUDA=_generated.variants.sign_out | Autograd=autograd.manual.out_variant
-logical_not(Tensor self) -> Tensor | CPU=pointwise_unary.logical_not | CUDA=pointwise_unary.logical_not
-logical_not_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.logical_not_ | CUDA=_generated.variants.logical_not_ | Autograd=autograd.kernel.overwriting
-logical_not.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.logical_not_out | CUDA=_generated.variants.logical_not_out
-isnan(Tensor self) -> Tensor | CPU=pointwise_unary.isnan | CUDA=pointwise_unary.isnan
-isinf(Tensor self) -> Tensor | CPU=pointwise_unary.isinf | CUDA=pointwise_unary.isinf
-isfinite(Tensor self) -> Tensor | CPU=pointwise_unary.isfinite | CUDA=pointwise_unary.isfinite
+masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor | CPU=pointwise_ternary.masked_fill_Scalar | CUDA=pointwise_ternary.masked_fill_Scalar | Meta=pointwise_ternary.masked_fill_Scalar | Autograd=_generated.autograd_kernels.masked_fill_Scalar
+masked_fill_.Scalar(Tensor(a!) self, Tensor mask, Scalar value) -> Tensor(a!) | CPU=_generated.variants.masked_fill__Scalar | CUDA=_generated.variants.masked_fill__Scalar | Meta=_generated.variants.masked_fill__Scalar | Autograd=_generated.autograd_nodes.MaskedFillBackward0
+masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor | CPU=pointwise_ternary.masked_fill_Tensor | CUDA=pointwise_ternary.masked_fill_Tensor | Meta=pointwise_ternary.masked_fill_Tensor | Autograd=_generated.autograd_nodes.MaskedFillBackward1
+masked_fill_.Tensor(Tensor(a!) self, Tensor mask, Tensor value) -> Tensor(a!) | CPU=_generated.variants.masked_fill__Tensor | CUDA=_generated.variants.masked_fill__Tensor | Meta=_generated.variants.masked_fill__Tensor | Autograd=_generated.autograd_nodes.MaskedFillBackward1
+abs(Tensor self) -> Tensor | CPU=pointwise_unary.abs | CUDA=pointwise_unary.abs | Meta=pointwise_unary.abs | Autograd=_generated.autograd_nodes.AbsBackward0
+abs_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.abs_ | CUDA=_generated.variants.abs_ | Meta=_generated.variants.abs_ | Autograd=_generated.autograd_nodes.AbsBackward0
+abs.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.abs_out | CUDA=_generated.variants.abs_out | Meta=_generated.variants.abs_out | Autograd=autograd.manual.out_variant
+neg(Tensor self) -> Tensor | CPU=pointwise_unary.neg | CUDA=pointwise_unary.neg | Meta=pointwise_unary.neg | Autograd=_generated.autograd_kernels.neg
+neg_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.neg_ | CUDA=_generated.variants.neg_ | Meta=_generated.variants.neg_ | Autograd=_generated.autograd_nodes.NegBackward0
+neg.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.neg_out | CUDA=_generated.variants.neg_out | Meta=_generated.variants.neg_out | Autograd=autograd.manual.out_variant
+exp(Tensor self) -> Tensor | CPU=scalar.exp | CUDA=scalar.exp | Meta=scalar.exp | Autograd=_generated.autograd_kernels.exp
+exp_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.exp_ | CUDA=_generated.variants.exp_ | Meta=_generated.variants.exp_ | Autograd=_generated.autograd_nodes.ExpBackward0
+exp.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.exp_out | CUDA=_generated.variants.exp_out | Meta=_generated.variants.exp_out | Autograd=autograd.manual.out_variant
+expm1(Tensor self) -> Tensor | CPU=scalar.expm1 | CUDA=scalar.expm1 | Meta=scalar.expm1 | Autograd=_generated.autograd_nodes.Expm1Backward0
+expm1_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.expm1_ | CUDA=_generated.variants.expm1_ | Meta=_generated.variants.expm1_ | Autograd=_generated.autograd_nodes.Expm1Backward0
+expm1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.expm1_out | CUDA=_generated.variants.expm1_out | Meta=_generated.variants.expm1_out | Autograd=autograd.manual.out_variant
+log(Tensor self) -> Tensor | CPU=scalar.log | CUDA=scalar.log | Meta=scalar.log | Autograd=_generated.autograd_kernels.log
+log_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.log_ | CUDA=_generated.variants.log_ | Meta=_generated.variants.log_ | Autograd=_generated.autograd_nodes.LogBackward0
+log.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.log_out | CUDA=_generated.variants.log_out | Meta=_generated.variants.log_out | Autograd=autograd.manual.out_variant
+log1p(Tensor self) -> Tensor | CPU=scalar.log1p | CUDA=scalar.log1p | Meta=scalar.log1p | Autograd=_generated.autograd_nodes.Log1PBackward0
+log1p_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.log1p_ | CUDA=_generated.variants.log1p_ | Meta=_generated.variants.log1p_ | Autograd=_generated.autograd_nodes.Log1PBackward0
+log1p.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.log1p_out | CUDA=_generated.variants.log1p_out | Meta=_generated.variants.log1p_out | Autograd=autograd.manual.out_variant
+log2(Tensor self) -> Tensor | CPU=scalar.log2 | CUDA=scalar.log2 | Meta=scalar.log2 | Autograd=_generated.autograd_nodes.Log2Backward0
+log2_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.log2_ | CUDA=_generated.variants.log2_ | Meta=_generated.variants.log2_ | Autograd=_generated.autograd_nodes.Log2Backward0
+log2.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.log2_out | CUDA=_generated.variants.log2_out | Meta=_generated.variants.log2_out | Autograd=autograd.manual.out_variant
+sqrt(Tensor self) -> Tensor | CPU=scalar.sqrt | CUDA=scalar.sqrt | Meta=scalar.sqrt | Autograd=_generated.autograd_kernels.sqrt
+sqrt_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.sqrt_ | CUDA=_generated.variants.sqrt_ | Meta=_generated.variants.sqrt_ | Autograd=_generated.autograd_nodes.SqrtBackward0
+sqrt.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.sqrt_out | CUDA=_generated.variants.sqrt_out | Meta=_generated.variants.sqrt_out | Autograd=autograd.manual.out_variant
+rsqrt(Tensor self) -> Tensor | CPU=scalar.rsqrt | CUDA=scalar.rsqrt | Meta=scalar.rsqrt | Autograd=_generated.autograd_nodes.RsqrtBackward0
+rsqrt_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.rsqrt_ | CUDA=_generated.variants.rsqrt_ | Meta=_generated.variants.rsqrt_ | Autograd=_generated.autograd_nodes.RsqrtBackward0
+rsqrt.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.rsqrt_out | CUDA=_generated.variants.rsqrt_out | Meta=_generated.variants.rsqrt_out | Autograd=autograd.manual.out_variant
+reciprocal(Tensor self) -> Tensor | CPU=pointwise_unary.reciprocal | CUDA=pointwise_unary.reciprocal | Meta=pointwise_unary.reciprocal | Autograd=_generated.autograd_nodes.ReciprocalBackward0
+reciprocal_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.reciprocal_ | CUDA=_generated.variants.reciprocal_ | Meta=_generated.variants.reciprocal_ | Autograd=_generated.autograd_nodes.ReciprocalBackward0
+reciprocal.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.reciprocal_out | CUDA=_generated.variants.reciprocal_out | Meta=_generated.variants.reciprocal_out | Autograd=autograd.manual.out_variant
+sin(Tensor self) -> Tensor | CPU=scalar.sin | CUDA=scalar.sin | Meta=scalar.sin | Autograd=_generated.autograd_nodes.SinBackward0
+sin_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.sin_ | CUDA=_generated.variants.sin_ | Meta=_generated.variants.sin_ | Autograd=_generated.autograd_nodes.SinBackward0
+sin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.sin_out | CUDA=_generated.variants.sin_out | Meta=_generated.variants.sin_out | Autograd=autograd.manual.out_variant
+cos(Tensor self) -> Tensor | CPU=scalar.cos | CUDA=scalar.cos | Meta=scalar.cos | Autograd=_generated.autograd_nodes.CosBackward0
+cos_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.cos_ | CUDA=_generated.variants.cos_ | Meta=_generated.variants.cos_ | Autograd=_generated.autograd_nodes.CosBackward0
+cos.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.cos_out | CUDA=_generated.variants.cos_out | Meta=_generated.variants.cos_out | Autograd=autograd.manual.out_variant
+tan(Tensor self) -> Tensor | CPU=scalar.tan | CUDA=scalar.tan | Meta=scalar.tan | Autograd=_generated.autograd_nodes.TanBackward0
+tan_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.tan_ | CUDA=_generated.variants.tan_ | Meta=_generated.variants.tan_ | Autograd=_generated.autograd_nodes.TanBackward0
+tan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.tan_out | CUDA=_generated.variants.tan_out | Meta=_generated.variants.tan_out | Autograd=autograd.manual.out_variant
+asin(Tensor self) -> Tensor | CPU=scalar.asin | CUDA=scalar.asin | Meta=scalar.asin | Autograd=_generated.autograd_nodes.AsinBackward0
+asin_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.asin_ | CUDA=_generated.variants.asin_ | Meta=_generated.variants.asin_ | Autograd=_generated.autograd_nodes.AsinBackward0
+asin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.asin_out | CUDA=_generated.variants.asin_out | Meta=_generated.variants.asin_out | Autograd=autograd.manual.out_variant
+acos(Tensor self) -> Tensor | CPU=scalar.acos | CUDA=scalar.acos | Meta=scalar.acos | Autograd=_generated.autograd_nodes.AcosBackward0
+acos_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.acos_ | CUDA=_generated.variants.acos_ | Meta=_generated.variants.acos_ | Autograd=_generated.autograd_nodes.AcosBackward0
+acos.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.acos_out | CUDA=_generated.variants.acos_out | Meta=_generated.variants.acos_out | Autograd=autograd.manual.out_variant
+atan(Tensor self) -> Tensor | CPU=scalar.atan | CUDA=scalar.atan | Meta=scalar.atan | Autograd=_generated.autograd_nodes.AtanBackward0
+atan_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.atan_ | CUDA=_generated.variants.atan_ | Meta=_generated.variants.atan_ | Autograd=_generated.autograd_nodes.AtanBackward0
+atan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.atan_out | CUDA=_generated.variants.atan_out | Meta=_generated.variants.atan_out | Autograd=autograd.manual.out_variant
+sinh(Tensor self) -> Tensor | CPU=scalar.sinh | CUDA=scalar.sinh | Meta=scalar.sinh | Autograd=_generated.autograd_nodes.SinhBackward0
+sinh_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.sinh_ | CUDA=_generated.variants.sinh_ | Meta=_generated.variants.sinh_ | Autograd=_generated.autograd_nodes.SinhBackward0
+sinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.sinh_out | CUDA=_generated.variants.sinh_out | Meta=_generated.variants.sinh_out | Autograd=autograd.manual.out_variant
+cosh(Tensor self) -> Tensor | CPU=scalar.cosh | CUDA=scalar.cosh | Meta=scalar.cosh | Autograd=_generated.autograd_nodes.CoshBackward0
+cosh_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.cosh_ | CUDA=_generated.variants.cosh_ | Meta=_generated.variants.cosh_ | Autograd=_generated.autograd_nodes.CoshBackward0
+cosh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.cosh_out | CUDA=_generated.variants.cosh_out | Meta=_generated.variants.cosh_out | Autograd=autograd.manual.out_variant
+tanh(Tensor self) -> Tensor | CPU=scalar.tanh | CUDA=scalar.tanh | Meta=scalar.tanh | Autograd=_generated.autograd_kernels.tanh
+tanh_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.tanh_ | CUDA=_generated.variants.tanh_ | Meta=_generated.variants.tanh_ | Autograd=_generated.autograd_nodes.TanhBackward0
+tanh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.tanh_out | CUDA=_generated.variants.tanh_out | Meta=_generated.variants.tanh_out | Autograd=autograd.manual.out_variant
+sigmoid(Tensor self) -> Tensor | CPU=scalar.sigmoid | CUDA=scalar.sigmoid | Meta=scalar.sigmoid | Autograd=_generated.autograd_kernels.sigmoid
+sigmoid_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.sigmoid_ | CUDA=_generated.variants.sigmoid_ | Meta=_generated.variants.sigmoid_ | Autograd=_generated.autograd_nodes.SigmoidBackward0
+sigmoid.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.sigmoid_out | CUDA=_generated.variants.sigmoid_out | Meta=_generated.variants.sigmoid_out | Autograd=autograd.manual.out_variant
+erf(Tensor self) -> Tensor | CPU=pointwise_unary.erf | CUDA=pointwise_unary.erf | Meta=pointwise_unary.erf | Autograd=_generated.autograd_nodes.ErfBackward0
+erf_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.erf_ | CUDA=_generated.variants.erf_ | Meta=_generated.variants.erf_ | Autograd=_generated.autograd_nodes.ErfBackward0
+erf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.erf_out | CUDA=_generated.variants.erf_out | Meta=_generated.variants.erf_out | Autograd=autograd.manual.out_variant
+floor(Tensor self) -> Tensor | CPU=pointwise_unary.floor | CUDA=pointwise_unary.floor | Meta=pointwise_unary.floor | Autograd=_generated.autograd_nodes.FloorBackward0
+floor_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.floor_ | CUDA=_generated.variants.floor_ | Meta=_generated.variants.floor_ | Autograd=_generated.autograd_nodes.FloorBackward0
+floor.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.floor_out | CUDA=_generated.variants.floor_out | Meta=_generated.variants.floor_out | Autograd=autograd.manual.out_variant
+ceil(Tensor self) -> Tensor | CPU=pointwise_unary.ceil | CUDA=pointwise_unary.ceil | Meta=pointwise_unary.ceil | Autograd=_generated.autograd_nodes.CeilBackward0
+ceil_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.ceil_ | CUDA=_generated.variants.ceil_ | Meta=_generated.variants.ceil_ | Autograd=_generated.autograd_nodes.CeilBackward0
+ceil.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.ceil_out | CUDA=_generated.variants.ceil_out | Meta=_generated.variants.ceil_out | Autograd=autograd.manual.out_variant
+round(Tensor self) -> Tensor | CPU=pointwise_unary.round | CUDA=pointwise_unary.round | Meta=pointwise_unary.round | Autograd=_generated.autograd_nodes.RoundBackward0
+round_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.round_ | CUDA=_generated.variants.round_ | Meta=_generated.variants.round_ | Autograd=_generated.autograd_nodes.RoundBackward0
+round.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.round_out | CUDA=_generated.variants.round_out | Meta=_generated.variants.round_out | Autograd=autograd.manual.out_variant
+round.decimals(Tensor self, *, int decimals) -> Tensor | CPU=pointwise_unary.round_decimals | CUDA=pointwise_unary.round_decimals | Meta=pointwise_unary.round_decimals | Autograd=_generated.autograd_nodes.RoundBackward1
+round_.decimals(Tensor(a!) self, *, int decimals) -> Tensor(a!) | CPU=_generated.variants.round__decimals | CUDA=_generated.variants.round__decimals | Meta=_generated.variants.round__decimals | Autograd=_generated.autograd_nodes.RoundBackward1
+round.decimals_out(Tensor self, *, int decimals, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.round_decimals_out | CUDA=_generated.variants.round_decimals_out | Meta=_generated.variants.round_decimals_out | Autograd=autograd.manual.out_variant
+trunc(Tensor self) -> Tensor | CPU=pointwise_unary.trunc | CUDA=pointwise_unary.trunc | Meta=pointwise_unary.trunc | Autograd=_generated.autograd_nodes.TruncBackward0
+trunc_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.trunc_ | CUDA=_generated.variants.trunc_ | Meta=_generated.variants.trunc_ | Autograd=_generated.autograd_nodes.TruncBackward0
+trunc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.trunc_out | CUDA=_generated.variants.trunc_out | Meta=_generated.variants.trunc_out | Autograd=autograd.manual.out_variant
+frac(Tensor self) -> Tensor | CPU=pointwise_unary.frac | CUDA=pointwise_unary.frac | Meta=pointwise_unary.frac | Autograd=_generated.autograd_nodes.FracBackward0
+frac_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.frac_ | CUDA=_generated.variants.frac_ | Meta=_generated.variants.frac_ | Autograd=_generated.autograd_nodes.FracBackward0
+frac.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.frac_out | CUDA=_generated.variants.frac_out | Meta=_generated.variants.frac_out | Autograd=autograd.manual.out_variant
+sign(Tensor self) -> Tensor | CPU=pointwise_unary.sign | CUDA=pointwise_unary.sign | Meta=pointwise_unary.sign | Autograd=_generated.autograd_nodes.SignBackward0
+sign_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.sign_ | CUDA=_generated.variants.sign_ | Meta=_generated.variants.sign_ | Autograd=_generated.autograd_nodes.SignBackward0
+sign.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.sign_out | CUDA=_generated.variants.sign_out | Meta=_generated.variants.sign_out | Autograd=autograd.manual.out_variant
+logical_not(Tensor self) -> Tensor | CPU=pointwise_unary.logical_not | CUDA=pointwise_unary.logical_not | Meta=pointwise_unary.logical_not
+logical_not_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.logical_not_ | CUDA=_generated.variants.logical_not_ | Meta=_generated.variants.logical_not_ | Autograd=autograd.kernel.overwriting
+logical_not.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.logical_not_out | CUDA=_generated.variants.logical_not_out | Meta=_generated.variants.logical_not_out
+isnan(Tensor self) -> Tensor | CPU=pointwise_unary.isnan | CUDA=pointwise_unary.isnan | Meta=pointwise_unary.isnan
+isinf(Tensor self) -> Tensor | CPU=pointwise_unary.isinf | CUDA=pointwise_unary.isinf | Meta=pointwise_unary.isinf
+isfinite(Tensor self) -> Tensor | CPU=pointwise_unary.isfinite | CUDA=pointwise_unary.isfinite | Meta=pointwise_unary.isfinite
 square(Tensor self) -> Tensor | CompositeImplicitAutograd=pointwise_unary.square
 square.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.square_out | Autograd=autograd.manual.out_variant
 square_(Tensor(a!) self) -> Tensor(a!) | CompositeImplicitAutograd=pointwise_unary.square_
-clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor | CPU=clamping.clamp | CUDA=clamping.clamp | Autograd=_generated.autograd_nodes.ClampBackward1
-clamp_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!) | CPU=_generated.variants.clamp_ | CUDA=_generated.variants.clamp_ | Autograd=_generated.autograd_nodes.ClampBackward1
-clamp.out(Tensor self, Scalar? min=None, Scalar? max=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.clamp_out | CUDA=_generated.variants.clamp_out | Autograd=autograd.manual.out_variant
-clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor | CPU=clamping.clamp_Tensor | CUDA=clamping.clamp_Tensor | Autograd=_generated.autograd_nodes.ClampBackward0
-clamp_.Tensor(Tensor(a!) self, Tensor? min=None, Tensor? max=None) -> Tensor(a!) | CPU=_generated.variants.clamp__Tensor | CUDA=_generated.variants.clamp__Tensor | Autograd=_generated.autograd_nodes.ClampBackward0
-clamp.Tensor_out(Tensor self, Tensor? min=None, Tensor? max=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.clamp_Tensor_out | CUDA=_generated.variants.clamp_Tensor_out | Autograd=autograd.manual.out_variant
-clamp_min(Tensor self, Scalar min) -> Tensor | CPU=clamping.clamp_min | CUDA=clamping.clamp_min | Autograd=_generated.autograd_nodes.ClampMinBackward0
-clamp_min_(Tensor(a!) self, Scalar min) -> Tensor(a!) | CPU=_generated.variants.clamp_min_ | CUDA=_generated.variants.clamp_min_ | Autograd=_generated.autograd_nodes.ClampMinBackward0
-clamp_min.out(Tensor self, Scalar min, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.clamp_min_out | CUDA=_generated.variants.clamp_min_out | Autograd=autograd.manual.out_variant
-clamp_min.Tensor(Tensor self, Tensor min) -> Tensor | CPU=clamping.clamp_min_Tensor | CUDA=clamping.clamp_min_Tensor | Autograd=_generated.autograd_nodes.ClampMinBackward1
-clamp_min_.Tensor(Tensor(a!) self, Tensor min) -> Tensor(a!) | CPU=_generated.variants.clamp_min__Tensor | CUDA=_generated.variants.clamp_min__Tensor | Autograd=_generated.autograd_nodes.ClampMinBackward1
-clamp_min.Tensor_out(Tensor self, Tensor min, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.clamp_min_Tensor_out | CUDA=_generated.variants.clamp_min_Tensor_out | Autograd=autograd.manual.out_variant
-clamp_max(Tensor self, Scalar max) -> Tensor | CPU=clamping.clamp_max | CUDA=clamping.clamp_max | Autograd=_generated.autograd_nodes.ClampMaxBackward0
-clamp_max_(Tensor(a!) self, Scalar max) -> Tensor(a!) | CPU=_generated.variants.clamp_max_ | CUDA=_generated.variants.clamp_max_ | Autograd=_generated.autograd_nodes.ClampMaxBackward0
-clamp_max.out(Tensor self, Scalar max, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.clamp_max_out | CUDA=_generated.variants.clamp_max_out | Autograd=autograd.manual.out_variant
-clamp_max.Tensor(Tensor self, Tensor max) -> Tensor | CPU=clamping.clamp_max_Tensor | CUDA=clamping.clamp_max_Tensor | Autograd=_generated.autograd_nodes.ClampMaxBackward1
-clamp_max_.Tensor(Tensor(a!) self, Tensor max) -> Tensor(a!) | CPU=_generated.variants.clamp_max__Tensor | CUDA=_generated.variants.clamp_max__Tensor | Autograd=_generated.autograd_nodes.ClampMaxBackward1
-clamp_max.Tensor_out(Tensor self, Tensor max, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.clamp_max_Tensor_out | CUDA=_generated.variants.clamp_max_Tensor_out | Autograd=autograd.manual.out_variant
+clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor | CPU=clamping.clamp | CUDA=clamping.clamp | Meta=clamping.clamp | Autograd=_generated.autograd_nodes.ClampBackward1
+clamp_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!) | CPU=_generated.variants.clamp_ | CUDA=_generated.variants.clamp_ | Meta=_generated.variants.clamp_ | Autograd=_generated.autograd_nodes.ClampBackward1
+clamp.out(Tensor self, Scalar? min=None, Scalar? max=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.clamp_out | CUDA=_generated.variants.clamp_out | Meta=_generated.variants.clamp_out | Autograd=autograd.manual.out_variant
+clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor | CPU=clamping.clamp_Tensor | CUDA=clamping.clamp_Tensor | Meta=clamping.clamp_Tensor | Autograd=_generated.autograd_nodes.ClampBackward0
+clamp_.Tensor(Tensor(a!) self, Tensor? min=None, Tensor? max=None) -> Tensor(a!) | CPU=_generated.variants.clamp__Tensor | CUDA=_generated.variants.clamp__Tensor | Meta=_generated.variants.clamp__Tensor | Autograd=_generated.autograd_nodes.ClampBackward0
+clamp.Tensor_out(Tensor self, Tensor? min=None, Tensor? max=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.clamp_Tensor_out | CUDA=_generated.variants.clamp_Tensor_out | Meta=_generated.variants.clamp_Tensor_out | Autograd=autograd.manual.out_variant
+clamp_min(Tensor self, Scalar min) -> Tensor | CPU=clamping.clamp_min | CUDA=clamping.clamp_min | Meta=clamping.clamp_min | Autograd=_generated.autograd_nodes.ClampMinBackward0
+clamp_min_(Tensor(a!) self, Scalar min) -> Tensor(a!) | CPU=_generated.variants.clamp_min_ | CUDA=_generated.variants.clamp_min_ | Meta=_generated.variants.clamp_min_ | Autograd=_generated.autograd_nodes.ClampMinBackward0
+clamp_min.out(Tensor self, Scalar min, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.clamp_min_out | CUDA=_generated.variants.clamp_min_out | Meta=_generated.variants.clamp_min_out | Autograd=autograd.manual.out_variant
+clamp_min.Tensor(Tensor self, Tensor min) -> Tensor | CPU=clamping.clamp_min_Tensor | CUDA=clamping.clamp_min_Tensor | Meta=clamping.clamp_min_Tensor | Autograd=_generated.autograd_nodes.ClampMinBackward1
+clamp_min_.Tensor(Tensor(a!) self, Tensor min) -> Tensor(a!) | CPU=_generated.variants.clamp_min__Tensor | CUDA=_generated.variants.clamp_min__Tensor | Meta=_generated.variants.clamp_min__Tensor | Autograd=_generated.autograd_nodes.ClampMinBackward1
+clamp_min.Tensor_out(Tensor self, Tensor min, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.clamp_min_Tensor_out | CUDA=_generated.variants.clamp_min_Tensor_out | Meta=_generated.variants.clamp_min_Tensor_out | Autograd=autograd.manual.out_variant
+clamp_max(Tensor self, Scalar max) -> Tensor | CPU=clamping.clamp_max | CUDA=clamping.clamp_max | Meta=clamping.clamp_max | Autograd=_generated.autograd_nodes.ClampMaxBackward0
+clamp_max_(Tensor(a!) self, Scalar max) -> Tensor(a!) | CPU=_generated.variants.clamp_max_ | CUDA=_generated.variants.clamp_max_ | Meta=_generated.variants.clamp_max_ | Autograd=_generated.autograd_nodes.ClampMaxBackward0
+clamp_max.out(Tensor self, Scalar max, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.clamp_max_out | CUDA=_generated.variants.clamp_max_out | Meta=_generated.variants.clamp_max_out | Autograd=autograd.manual.out_variant
+clamp_max.Tensor(Tensor self, Tensor max) -> Tensor | CPU=clamping.clamp_max_Tensor | CUDA=clamping.clamp_max_Tensor | Meta=clamping.clamp_max_Tensor | Autograd=_generated.autograd_nodes.ClampMaxBackward1
+clamp_max_.Tensor(Tensor(a!) self, Tensor max) -> Tensor(a!) | CPU=_generated.variants.clamp_max__Tensor | CUDA=_generated.variants.clamp_max__Tensor | Meta=_generated.variants.clamp_max__Tensor | Autograd=_generated.autograd_nodes.ClampMaxBackward1
+clamp_max.Tensor_out(Tensor self, Tensor max, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.clamp_max_Tensor_out | CUDA=_generated.variants.clamp_max_Tensor_out | Meta=_generated.variants.clamp_max_Tensor_out | Autograd=autograd.manual.out_variant
 exp2(Tensor self) -> Tensor | CPU=pointwise_unary.exp2 | Autograd=_generated.autograd_nodes.Exp2Backward0
 exp2_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.exp2_ | Autograd=_generated.autograd_nodes.Exp2Backward0
 exp2.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.exp2_out | Autograd=autograd.manual.out_variant
-log10(Tensor self) -> Tensor | CPU=scalar.log10 | CUDA=scalar.log10 | Autograd=_generated.autograd_nodes.Log10Backward0
-log10_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.log10_ | CUDA=_generated.variants.log10_ | Autograd=_generated.autograd_nodes.Log10Backward0
-log10.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.log10_out | CUDA=_generated.variants.log10_out | Autograd=autograd.manual.out_variant
-asinh(Tensor self) -> Tensor | CPU=scalar.asinh | CUDA=scalar.asinh | Autograd=_generated.autograd_nodes.AsinhBackward0
-asinh_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.asinh_ | CUDA=_generated.variants.asinh_ | Autograd=_generated.autograd_nodes.AsinhBackward0
-asinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.asinh_out | CUDA=_generated.variants.asinh_out | Autograd=autograd.manual.out_variant
-acosh(Tensor self) -> Tensor | CPU=scalar.acosh | CUDA=scalar.acosh | Autograd=_generated.autograd_nodes.AcoshBackward0
-acosh_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.acosh_ | CUDA=_generated.variants.acosh_ | Autograd=_generated.autograd_nodes.AcoshBackward0
-acosh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.acosh_out | CUDA=_generated.variants.acosh_out | Autograd=autograd.manual.out_variant
-atanh(Tensor self) -> Tensor | CPU=scalar.atanh | CUDA=scalar.atanh | Autograd=_generated.autograd_nodes.AtanhBackward0
-atanh_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.atanh_ | CUDA=_generated.variants.atanh_ | Autograd=_generated.autograd_nodes.AtanhBackward0
-atanh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.atanh_out | CUDA=_generated.variants.atanh_out | Autograd=autograd.manual.out_variant
+log10(Tensor self) -> Tensor | CPU=scalar.log10 | CUDA=scalar.log10 | Meta=scalar.log10 | Autograd=_generated.autograd_nodes.Log10Backward0
+log10_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.log10_ | CUDA=_generated.variants.log10_ | Meta=_generated.variants.log10_ | Autograd=_generated.autograd_nodes.Log10Backward0
+log10.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.log10_out | CUDA=_generated.variants.log10_out | Meta=_generated.variants.log10_out | Autograd=autograd.manual.out_variant
+asinh(Tensor self) -> Tensor | CPU=scalar.asinh | CUDA=scalar.asinh | Meta=scalar.asinh | Autograd=_generated.autograd_nodes.AsinhBackward0
+asinh_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.asinh_ | CUDA=_generated.variants.asinh_ | Meta=_generated.variants.asinh_ | Autograd=_generated.autograd_nodes.AsinhBackward0
+asinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.asinh_out | CUDA=_generated.variants.asinh_out | Meta=_generated.variants.asinh_out | Autograd=autograd.manual.out_variant
+acosh(Tensor self) -> Tensor | CPU=scalar.acosh | CUDA=scalar.acosh | Meta=scalar.acosh | Autograd=_generated.autograd_nodes.AcoshBackward0
+acosh_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.acosh_ | CUDA=_generated.variants.acosh_ | Meta=_generated.variants.acosh_ | Autograd=_generated.autograd_nodes.AcoshBackward0
+acosh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.acosh_out | CUDA=_generated.variants.acosh_out | Meta=_generated.variants.acosh_out | Autograd=autograd.manual.out_variant
+atanh(Tensor self) -> Tensor | CPU=scalar.atanh | CUDA=scalar.atanh | Meta=scalar.atanh | Autograd=_generated.autograd_nodes.AtanhBackward0
+atanh_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.atanh_ | CUDA=_generated.variants.atanh_ | Meta=_generated.variants.atanh_ | Autograd=_generated.autograd_nodes.AtanhBackward0
+atanh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.atanh_out | CUDA=_generated.variants.atanh_out | Meta=_generated.variants.atanh_out | Autograd=autograd.manual.out_variant
 sinc(Tensor self) -> Tensor | CPU=pointwise_unary.sinc | Autograd=_generated.autograd_nodes.SincBackward0
 sinc_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.sinc_ | Autograd=_generated.autograd_nodes.SincBackward0
 sinc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.sinc_out | Autograd=autograd.manual.out_variant
@@ -1342,15 +1342,15 @@ nan_to_num_(Tensor(a!) self, float? nan=None, float? posinf=None, float? neginf=
 nan_to_num.out(Tensor self, float? nan=None, float? posinf=None, float? neginf=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.nan_to_num_out | Autograd=autograd.manual.out_variant
 frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent) | CPU=float_parts.frexp | Autograd=_generated.autograd_nodes.FrexpBackward0
 frexp.Tensor_out(Tensor self, *, Tensor(a!) mantissa, Tensor(b!) exponent) -> (Tensor(a!) mantissa, Tensor(b!) exponent) | CPU=_generated.variants.frexp_Tensor_out | Autograd=autograd.manual.out_variant
-erfc(Tensor self) -> Tensor | CPU=special.error_functions.erfc | CUDA=special.error_functions.erfc | Autograd=_generated.autograd_nodes.ErfcBackward0
-erfc_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.erfc_ | CUDA=_generated.variants.erfc_ | Autograd=_generated.autograd_nodes.ErfcBackward0
-erfc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.erfc_out | CUDA=_generated.variants.erfc_out | Autograd=autograd.manual.out_variant
+erfc(Tensor self) -> Tensor | CPU=special.error_functions.erfc | CUDA=special.error_functions.erfc | Meta=special.error_functions.erfc | Autograd=_generated.autograd_nodes.ErfcBackward0
+erfc_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.erfc_ | CUDA=_generated.variants.erfc_ | Meta=_generated.variants.erfc_ | Autograd=_generated.autograd_nodes.ErfcBackward0
+erfc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.erfc_out | CUDA=_generated.variants.erfc_out | Meta=_generated.variants.erfc_out | Autograd=autograd.manual.out_variant
 erfinv(Tensor self) -> Tensor | CPU=special.error_functions.erfinv | Autograd=_generated.autograd_nodes.ErfinvBackward0
 erfinv_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.erfinv_ | Autograd=_generated.autograd_nodes.ErfinvBackward0
 erfinv.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.erfinv_out | Autograd=autograd.manual.out_variant
-lgamma(Tensor self) -> Tensor | CPU=special.gamma_functions.lgamma | CUDA=special.gamma_functions.lgamma | Autograd=_generated.autograd_nodes.LgammaBackward0
-lgamma_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.lgamma_ | CUDA=_generated.variants.lgamma_ | Autograd=_generated.autograd_nodes.LgammaBackward0
-lgamma.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.lgamma_out | CUDA=_generated.variants.lgamma_out | Autograd=autograd.manual.out_variant
+lgamma(Tensor self) -> Tensor | CPU=special.gamma_functions.lgamma | CUDA=special.gamma_functions.lgamma | Meta=special.gamma_functions.lgamma | Autograd=_generated.autograd_nodes.LgammaBackward0
+lgamma_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.lgamma_ | CUDA=_generated.variants.lgamma_ | Meta=_generated.variants.lgamma_ | Autograd=_generated.autograd_nodes.LgammaBackward0
+lgamma.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.lgamma_out | CUDA=_generated.variants.lgamma_out | Meta=_generated.variants.lgamma_out | Autograd=autograd.manual.out_variant
 digamma(Tensor self) -> Tensor | CPU=special.gamma_functions.digamma | Autograd=_generated.autograd_nodes.DigammaBackward0
 digamma_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.digamma_ | Autograd=_generated.autograd_nodes.DigammaBackward0
 digamma.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.digamma_out | Autograd=autograd.manual.out_variant
@@ -1425,103 +1425,103 @@ poisson.out(Tensor self, Generator? generator=None, *, Tensor(a!) out) -> Tensor
 binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor | CPU=random.rejection.binomial | Autograd=_generated.autograd_nodes.BinomialBackward0
 binomial.out(Tensor count, Tensor prob, Generator? generator=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.binomial_out | Autograd=autograd.manual.out_variant
 normal_functional(Tensor self, float mean=0.0, float std=1.0, *, Generator? generator=None) -> Tensor | CompositeExplicitAutograd=random.uniform_normal.normal_functional | Autograd=_generated.autograd_nodes.NormalFunctionalBackward0
-sum(Tensor self, *, ScalarType? dtype=None) -> Tensor | CPU=reductions.sum | CUDA=cuda.reductions.sum | Autograd=_generated.autograd_kernels.sum
-sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor | CPU=reductions.sum_dim_IntList | CUDA=cuda.reductions.sum_dim_IntList | Autograd=_generated.autograd_kernels.sum_dim_IntList
-sum.IntList_out(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.sum_IntList_out | CUDA=_generated.cuda_variants.sum_IntList_out | Autograd=autograd.manual.out_variant
-mean(Tensor self, *, ScalarType? dtype=None) -> Tensor | CPU=reductions.mean | CUDA=cuda.reductions.mean | Autograd=_generated.autograd_kernels.mean
-mean.dtype_out(Tensor self, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.mean_dtype_out | CUDA=_generated.cuda_variants.mean_dtype_out | Autograd=autograd.manual.out_variant
-mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor | CPU=reductions.mean_dim | CUDA=cuda.reductions.mean_dim | Autograd=_generated.autograd_kernels.mean_dim
-mean.out(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.mean_out | CUDA=_generated.cuda_variants.mean_out | Autograd=autograd.manual.out_variant
-prod(Tensor self, *, ScalarType? dtype=None) -> Tensor | CPU=reductions.prod | CUDA=cuda.reductions.prod | Autograd=_generated.autograd_nodes.ProdBackward0
-prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor | CPU=reductions.prod_dim_int | CUDA=cuda.reductions.prod_dim_int | Autograd=_generated.autograd_nodes.ProdBackward1
-prod.int_out(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.prod_int_out | CUDA=_generated.cuda_variants.prod_int_out | Autograd=autograd.manual.out_variant
+sum(Tensor self, *, ScalarType? dtype=None) -> Tensor | CPU=reductions.sum | Meta=reductions.sum | CUDA=cuda.reductions.sum | Autograd=_generated.autograd_kernels.sum
+sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor | CPU=reductions.sum_dim_IntList | Meta=reductions.sum_dim_IntList | CUDA=cuda.reductions.sum_dim_IntList | Autograd=_generated.autograd_kernels.sum_dim_IntList
+sum.IntList_out(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.sum_IntList_out | Meta=_generated.variants.sum_IntList_out | CUDA=_generated.cuda_variants.sum_IntList_out | Autograd=autograd.manual.out_variant
+mean(Tensor self, *, ScalarType? dtype=None) -> Tensor | CPU=reductions.mean | Meta=reductions.mean | CUDA=cuda.reductions.mean | Autograd=_generated.autograd_kernels.mean
+mean.dtype_out(Tensor self, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.mean_dtype_out | Meta=_generated.variants.mean_dtype_out | CUDA=_generated.cuda_variants.mean_dtype_out | Autograd=autograd.manual.out_variant
+mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor | CPU=reductions.mean_dim | Meta=reductions.mean_dim | CUDA=cuda.reductions.mean_dim | Autograd=_generated.autograd_kernels.mean_dim
+mean.out(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.mean_out | Meta=_generated.variants.mean_out | CUDA=_generated.cuda_variants.mean_out | Autograd=autograd.manual.out_variant
+prod(Tensor self, *, ScalarType? dtype=None) -> Tensor | CPU=reductions.prod | Meta=reductions.prod | CUDA=cuda.reductions.prod | Autograd=_generated.autograd_nodes.ProdBackward0
+prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor | CPU=reductions.prod_dim_int | Meta=reductions.prod_dim_int | CUDA=cuda.reductions.prod_dim_int | Autograd=_generated.autograd_nodes.ProdBackward1
+prod.int_out(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.prod_int_out | Meta=_generated.variants.prod_int_out | CUDA=_generated.cuda_variants.prod_int_out | Autograd=autograd.manual.out_variant
 var(Tensor self, bool unbiased=True) -> Tensor | CompositeImplicitAutograd=moments.var
 var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor | CompositeImplicitAutograd=moments.var_dim
 var.out(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.var_out | Autograd=autograd.manual.out_variant
-var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor | CPU=moments.var_correction | CUDA=cuda.moments.var_correction | Autograd=_generated.autograd_nodes.VarBackward0
-var.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.var_correction_out | CUDA=_generated.cuda_variants.var_correction_out | Autograd=autograd.manual.out_variant
+var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor | CPU=moments.var_correction | Meta=moments.var_correction | CUDA=cuda.moments.var_correction | Autograd=_generated.autograd_nodes.VarBackward0
+var.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.var_correction_out | Meta=_generated.variants.var_correction_out | CUDA=_generated.cuda_variants.var_correction_out | Autograd=autograd.manual.out_variant
 std(Tensor self, bool unbiased=True) -> Tensor | CompositeImplicitAutograd=moments.std
 std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor | CompositeImplicitAutograd=moments.std_dim
 std.out(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.std_out | Autograd=autograd.manual.out_variant
-std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor | CPU=moments.std_correction | CUDA=cuda.moments.std_correction | Autograd=_generated.autograd_nodes.StdBackward0
-std.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.std_correction_out | CUDA=_generated.cuda_variants.std_correction_out | Autograd=autograd.manual.out_variant
+std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor | CPU=moments.std_correction | Meta=moments.std_correction | CUDA=cuda.moments.std_correction | Autograd=_generated.autograd_nodes.StdBackward0
+std.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.std_correction_out | Meta=_generated.variants.std_correction_out | CUDA=_generated.cuda_variants.std_correction_out | Autograd=autograd.manual.out_variant
 var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor) | CompositeImplicitAutograd=moments.var_mean
 var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor) | CompositeImplicitAutograd=moments.var_mean_dim
-var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor) | CPU=moments.var_mean_correction | CUDA=cuda.moments.var_mean_correction | Autograd=_generated.autograd_nodes.VarMeanBackward0
-var_mean.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!)) | CPU=_generated.variants.var_mean_correction_out | CUDA=_generated.cuda_variants.var_mean_correction_out | Autograd=autograd.manual.out_variant
+var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor) | CPU=moments.var_mean_correction | Meta=moments.var_mean_correction | CUDA=cuda.moments.var_mean_correction | Autograd=_generated.autograd_nodes.VarMeanBackward0
+var_mean.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!)) | CPU=_generated.variants.var_mean_correction_out | Meta=_generated.variants.var_mean_correction_out | CUDA=_generated.cuda_variants.var_mean_correction_out | Autograd=autograd.manual.out_variant
 std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor) | CompositeImplicitAutograd=moments.std_mean
 std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor) | CompositeImplicitAutograd=moments.std_mean_dim
-std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor) | CPU=moments.std_mean_correction | CUDA=cuda.moments.std_mean_correction | Autograd=_generated.autograd_nodes.StdMeanBackward0
-std_mean.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!)) | CPU=_generated.variants.std_mean_correction_out | CUDA=_generated.cuda_variants.std_mean_correction_out | Autograd=autograd.manual.out_variant
-amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor | CPU=extrema.amax | CUDA=cuda.extrema.amax | Autograd=_generated.autograd_nodes.AmaxBackward0
-amax.out(Tensor self, int[1] dim=[], bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.amax_out | CUDA=_generated.cuda_variants.amax_out | Autograd=autograd.manual.out_variant
-amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor | CPU=extrema.amin | CUDA=cuda.extrema.amin | Autograd=_generated.autograd_nodes.AminBackward0
-amin.out(Tensor self, int[1] dim=[], bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.amin_out | CUDA=_generated.cuda_variants.amin_out | Autograd=autograd.manual.out_variant
-max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) | CPU=extrema.max_dim | CUDA=cuda.extrema.max_dim | Autograd=_generated.autograd_nodes.MaxBackward0
-max.dim_out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | CPU=_generated.variants.max_dim_out | CUDA=_generated.cuda_variants.max_dim_out | Autograd=autograd.manual.out_variant
-max(Tensor self) -> Tensor | CPU=extrema.max | CUDA=cuda.extrema.max | Autograd=_generated.autograd_nodes.MaxBackward1
-max.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.max_unary_out | CUDA=_generated.cuda_variants.max_unary_out | Autograd=autograd.manual.out_variant
+std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor) | CPU=moments.std_mean_correction | Meta=moments.std_mean_correction | CUDA=cuda.moments.std_mean_correction | Autograd=_generated.autograd_nodes.StdMeanBackward0
+std_mean.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!)) | CPU=_generated.variants.std_mean_correction_out | Meta=_generated.variants.std_mean_correction_out | CUDA=_generated.cuda_variants.std_mean_correction_out | Autograd=autograd.manual.out_variant
+amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor | CPU=extrema.amax | Meta=extrema.amax | CUDA=cuda.extrema.amax | Autograd=_generated.autograd_nodes.AmaxBackward0
+amax.out(Tensor self, int[1] dim=[], bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.amax_out | Meta=_generated.variants.amax_out | CUDA=_generated.cuda_variants.amax_out | Autograd=autograd.manual.out_variant
+amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor | CPU=extrema.amin | Meta=extrema.amin | CUDA=cuda.extrema.amin | Autograd=_generated.autograd_nodes.AminBackward0
+amin.out(Tensor self, int[1] dim=[], bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.amin_out | Meta=_generated.variants.amin_out | CUDA=_generated.cuda_variants.amin_out | Autograd=autograd.manual.out_variant
+max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) | CPU=extrema.max_dim | Meta=extrema.max_dim | CUDA=cuda.extrema.max_dim | Autograd=_generated.autograd_nodes.MaxBackward0
+max.dim_out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | CPU=_generated.variants.max_dim_out | Meta=_generated.variants.max_dim_out | CUDA=_generated.cuda_variants.max_dim_out | Autograd=autograd.manual.out_variant
+max(Tensor self) -> Tensor | CPU=extrema.max | Meta=extrema.max | CUDA=cuda.extrema.max | Autograd=_generated.autograd_nodes.MaxBackward1
+max.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.max_unary_out | Meta=_generated.variants.max_unary_out | CUDA=_generated.cuda_variants.max_unary_out | Autograd=autograd.manual.out_variant
 max.other(Tensor self, Tensor other) -> Tensor | CompositeImplicitAutograd=_generated.ops.maximum
 max.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.maximum_out
-min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) | CPU=extrema.min_dim | CUDA=cuda.extrema.min_dim | Autograd=_generated.autograd_nodes.MinBackward0
-min.dim_out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | CPU=_generated.variants.min_dim_out | CUDA=_generated.cuda_variants.min_dim_out | Autograd=autograd.manual.out_variant
-min(Tensor self) -> Tensor | CPU=extrema.min | CUDA=cuda.extrema.min | Autograd=_generated.autograd_nodes.MinBackward1
-min.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.min_unary_out | CUDA=_generated.cuda_variants.min_unary_out | Autograd=autograd.manual.out_variant
+min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) | CPU=extrema.min_dim | Meta=extrema.min_dim | CUDA=cuda.extrema.min_dim | Autograd=_generated.autograd_nodes.MinBackward0
+min.dim_out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | CPU=_generated.variants.min_dim_out | Meta=_generated.variants.min_dim_out | CUDA=_generated.cuda_variants.min_dim_out | Autograd=autograd.manual.out_variant
+min(Tensor self) -> Tensor | CPU=extrema.min | Meta=extrema.min | CUDA=cuda.extrema.min | Autograd=_generated.autograd_nodes.MinBackward1
+min.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.min_unary_out | Meta=_generated.variants.min_unary_out | CUDA=_generated.cuda_variants.min_unary_out | Autograd=autograd.manual.out_variant
 min.other(Tensor self, Tensor other) -> Tensor | CompositeImplicitAutograd=_generated.ops.minimum
 min.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.minimum_out
-argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor | CPU=extrema.argmax | CUDA=cuda.extrema.argmax
-argmax.out(Tensor self, int? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.argmax_out | CUDA=_generated.cuda_variants.argmax_out
-argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor | CPU=extrema.argmin | CUDA=cuda.extrema.argmin
-argmin.out(Tensor self, int? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.argmin_out | CUDA=_generated.cuda_variants.argmin_out
-any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor | CPU=reductions.any_dim | CUDA=cuda.reductions.any_dim
-any.out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.any_out | CUDA=_generated.cuda_variants.any_out
-any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor | CPU=reductions.any_dims | CUDA=cuda.reductions.any_dims
-any.dims_out(Tensor self, int[]? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.any_dims_out | CUDA=_generated.cuda_variants.any_dims_out
-any(Tensor self) -> Tensor | CPU=reductions.any | CUDA=cuda.reductions.any
-any.all_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.any_all_out | CUDA=_generated.cuda_variants.any_all_out
-all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor | CPU=reductions.all_dim | CUDA=cuda.reductions.all_dim
-all.out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.all_out | CUDA=_generated.cuda_variants.all_out
-all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor | CPU=reductions.all_dims | CUDA=cuda.reductions.all_dims
-all.dims_out(Tensor self, int[]? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.all_dims_out | CUDA=_generated.cuda_variants.all_dims_out
-all(Tensor self) -> Tensor | CPU=reductions.all | CUDA=cuda.reductions.all
-all.all_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.all_all_out | CUDA=_generated.cuda_variants.all_all_out
-norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor | CPU=norms.norm_ScalarOpt_dtype | CUDA=cuda.norms.norm_ScalarOpt_dtype | Autograd=_generated.autograd_nodes.NormBackward2
-norm.Scalar(Tensor self, Scalar p=2) -> Tensor | CPU=norms.norm_Scalar | CUDA=cuda.norms.norm_Scalar | Autograd=_generated.autograd_nodes.NormBackward0
-norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor | CPU=norms.norm_ScalarOpt_dim_dtype | CUDA=cuda.norms.norm_ScalarOpt_dim_dtype | Autograd=_generated.autograd_nodes.NormBackward3
-norm.dtype_out(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.norm_dtype_out | CUDA=_generated.cuda_variants.norm_dtype_out | Autograd=autograd.manual.out_variant
-norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor | CPU=norms.norm_ScalarOpt_dim | CUDA=cuda.norms.norm_ScalarOpt_dim | Autograd=_generated.autograd_nodes.NormBackward1
-norm.out(Tensor self, Scalar? p, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.norm_out | CUDA=_generated.cuda_variants.norm_out | Autograd=autograd.manual.out_variant
-linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor | CPU=norms.linalg_vector_norm | CUDA=cuda.norms.linalg_vector_norm | Autograd=_generated.autograd_nodes.LinalgVectorNormBackward0
-linalg_vector_norm.out(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.linalg_vector_norm_out | CUDA=_generated.cuda_variants.linalg_vector_norm_out | Autograd=autograd.manual.out_variant
-logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor | CPU=norms.logsumexp | CUDA=cuda.norms.logsumexp | Autograd=_generated.autograd_nodes.LogsumexpBackward0
-logsumexp.out(Tensor self, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.logsumexp_out | CUDA=_generated.cuda_variants.logsumexp_out | Autograd=autograd.manual.out_variant
-aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max) | CPU=extrema.aminmax | Autograd=_generated.autograd_nodes.AminmaxBackward0
-aminmax.out(Tensor self, *, int? dim=None, bool keepdim=False, Tensor(a!) min, Tensor(b!) max) -> (Tensor(a!) min, Tensor(b!) max) | CPU=_generated.variants.aminmax_out | Autograd=autograd.manual.out_variant
-nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor | CPU=reductions.nansum | Autograd=_generated.autograd_nodes.NansumBackward0
-nansum.out(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.nansum_out | Autograd=autograd.manual.out_variant
+argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor | CPU=extrema.argmax | Meta=extrema.argmax | CUDA=cuda.extrema.argmax
+argmax.out(Tensor self, int? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.argmax_out | Meta=_generated.variants.argmax_out | CUDA=_generated.cuda_variants.argmax_out
+argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor | CPU=extrema.argmin | Meta=extrema.argmin | CUDA=cuda.extrema.argmin
+argmin.out(Tensor self, int? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.argmin_out | Meta=_generated.variants.argmin_out | CUDA=_generated.cuda_variants.argmin_out
+any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor | CPU=reductions.any_dim | Meta=reductions.any_dim | CUDA=cuda.reductions.any_dim
+any.out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.any_out | Meta=_generated.variants.any_out | CUDA=_generated.cuda_variants.any_out
+any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor | CPU=reductions.any_dims | Meta=reductions.any_dims | CUDA=cuda.reductions.any_dims
+any.dims_out(Tensor self, int[]? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.any_dims_out | Meta=_generated.variants.any_dims_out | CUDA=_generated.cuda_variants.any_dims_out
+any(Tensor self) -> Tensor | CPU=reductions.any | Meta=reductions.any | CUDA=cuda.reductions.any
+any.all_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.any_all_out | Meta=_generated.variants.any_all_out | CUDA=_generated.cuda_variants.any_all_out
+all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor | CPU=reductions.all_dim | Meta=reductions.all_dim | CUDA=cuda.reductions.all_dim
+all.out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.all_out | Meta=_generated.variants.all_out | CUDA=_generated.cuda_variants.all_out
+all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor | CPU=reductions.all_dims | Meta=reductions.all_dims | CUDA=cuda.reductions.all_dims
+all.dims_out(Tensor self, int[]? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.all_dims_out | Meta=_generated.variants.all_dims_out | CUDA=_generated.cuda_variants.all_dims_out
+all(Tensor self) -> Tensor | CPU=reductions.all | Meta=reductions.all | CUDA=cuda.reductions.all
+all.all_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.all_all_out | Meta=_generated.variants.all_all_out | CUDA=_generated.cuda_variants.all_all_out
+norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor | CPU=norms.norm_ScalarOpt_dtype | Meta=norms.norm_ScalarOpt_dtype | CUDA=cuda.norms.norm_ScalarOpt_dtype | Autograd=_generated.autograd_nodes.NormBackward2
+norm.Scalar(Tensor self, Scalar p=2) -> Tensor | CPU=norms.norm_Scalar | Meta=norms.norm_Scalar | CUDA=cuda.norms.norm_Scalar | Autograd=_generated.autograd_nodes.NormBackward0
+norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor | CPU=norms.norm_ScalarOpt_dim_dtype | Meta=norms.norm_ScalarOpt_dim_dtype | CUDA=cuda.norms.norm_ScalarOpt_dim_dtype | Autograd=_generated.autograd_nodes.NormBackward3
+norm.dtype_out(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.norm_dtype_out | Meta=_generated.variants.norm_dtype_out | CUDA=_generated.cuda_variants.norm_dtype_out | Autograd=autograd.manual.out_variant
+norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor | CPU=norms.norm_ScalarOpt_dim | Meta=norms.norm_ScalarOpt_dim | CUDA=cuda.norms.norm_ScalarOpt_dim | Autograd=_generated.autograd_nodes.NormBackward1
+norm.out(Tensor self, Scalar? p, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.norm_out | Meta=_generated.variants.norm_out | CUDA=_generated.cuda_variants.norm_out | Autograd=autograd.manual.out_variant
+linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor | CPU=norms.linalg_vector_norm | Meta=norms.linalg_vector_norm | CUDA=cuda.norms.linalg_vector_norm | Autograd=_generated.autograd_nodes.LinalgVectorNormBackward0
+linalg_vector_norm.out(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.linalg_vector_norm_out | Meta=_generated.variants.linalg_vector_norm_out | CUDA=_generated.cuda_variants.linalg_vector_norm_out | Autograd=autograd.manual.out_variant
+logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor | CPU=norms.logsumexp | Meta=norms.logsumexp | CUDA=cuda.norms.logsumexp | Autograd=_generated.autograd_nodes.LogsumexpBackward0
+logsumexp.out(Tensor self, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.logsumexp_out | Meta=_generated.variants.logsumexp_out | CUDA=_generated.cuda_variants.logsumexp_out | Autograd=autograd.manual.out_variant
+aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max) | CPU=extrema.aminmax | Meta=extrema.aminmax | Autograd=_generated.autograd_nodes.AminmaxBackward0
+aminmax.out(Tensor self, *, int? dim=None, bool keepdim=False, Tensor(a!) min, Tensor(b!) max) -> (Tensor(a!) min, Tensor(b!) max) | CPU=_generated.variants.aminmax_out | Meta=_generated.variants.aminmax_out | Autograd=autograd.manual.out_variant
+nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor | CPU=reductions.nansum | Meta=reductions.nansum | Autograd=_generated.autograd_nodes.NansumBackward0
+nansum.out(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.nansum_out | Meta=_generated.variants.nansum_out | Autograd=autograd.manual.out_variant
 nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor | CompositeImplicitAutograd=reductions.nanmean
 nanmean.out(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.nanmean_out | Autograd=autograd.manual.out_variant
-count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor | CPU=reductions.count_nonzero_dim_IntList
-count_nonzero.dim_IntList_out(Tensor self, int[] dim, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.count_nonzero_dim_IntList_out
-count_nonzero(Tensor self, int? dim=None) -> Tensor | CPU=reductions.count_nonzero
-count_nonzero.out(Tensor self, int? dim=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.count_nonzero_out
+count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor | CPU=reductions.count_nonzero_dim_IntList | Meta=reductions.count_nonzero_dim_IntList
+count_nonzero.dim_IntList_out(Tensor self, int[] dim, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.count_nonzero_dim_IntList_out | Meta=_generated.variants.count_nonzero_dim_IntList_out
+count_nonzero(Tensor self, int? dim=None) -> Tensor | CPU=reductions.count_nonzero | Meta=reductions.count_nonzero
+count_nonzero.out(Tensor self, int? dim=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.count_nonzero_out | Meta=_generated.variants.count_nonzero_out
 sum_to_size(Tensor self, int[] size) -> Tensor | CompositeImplicitAutograd=reductions.sum_to_size
 segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor | CPU=segments.segment_reduce | Autograd=_generated.autograd_nodes.SegmentReduceBackward0
 segment_reduce.out(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.segment_reduce_out | Autograd=autograd.manual.out_variant
 _segment_reduce_backward(Tensor grad, Tensor output, Tensor data, str reduce, *, Tensor? lengths=None, Tensor? offsets=None, int axis=0, Scalar? initial=None) -> Tensor | CPU=segments._segment_reduce_backward | Autograd=_generated.autograd_nodes.SegmentReduceBackwardBackward0
 _segment_reduce_backward.out(Tensor grad, Tensor output, Tensor data, str reduce, *, Tensor? lengths=None, Tensor? offsets=None, int axis=0, Scalar? initial=None, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._segment_reduce_backward_out | Autograd=autograd.manual.out_variant
-cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor | CPU=scans.cumsum | CUDA=cuda.scans.cumsum | Autograd=_generated.autograd_nodes.CumsumBackward0
-cumsum_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> Tensor(a!) | CPU=_generated.variants.cumsum_ | CUDA=_generated.cuda_variants.cumsum_ | Autograd=_generated.autograd_nodes.CumsumBackward0
-cumsum.out(Tensor self, int dim, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.cumsum_out | CUDA=_generated.cuda_variants.cumsum_out | Autograd=autograd.manual.out_variant
-cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor | CPU=scans.cumprod | CUDA=cuda.scans.cumprod | Autograd=_generated.autograd_nodes.CumprodBackward0
-cumprod_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> Tensor(a!) | CPU=_generated.variants.cumprod_ | CUDA=_generated.cuda_variants.cumprod_ | Autograd=_generated.autograd_nodes.CumprodBackward0
-cumprod.out(Tensor self, int dim, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.cumprod_out | CUDA=_generated.cuda_variants.cumprod_out | Autograd=autograd.manual.out_variant
-cummax(Tensor self, int dim) -> (Tensor values, Tensor indices) | CPU=running_extrema.cummax | Autograd=_generated.autograd_nodes.CummaxBackward0
-cummax.out(Tensor self, int dim, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | CPU=_generated.variants.cummax_out | Autograd=autograd.manual.out_variant
-cummin(Tensor self, int dim) -> (Tensor values, Tensor indices) | CPU=running_extrema.cummin | Autograd=_generated.autograd_nodes.CumminBackward0
-cummin.out(Tensor self, int dim, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | CPU=_generated.variants.cummin_out | Autograd=autograd.manual.out_variant
-logcumsumexp(Tensor self, int dim) -> Tensor | CPU=scans.logcumsumexp | Autograd=_generated.autograd_nodes.LogcumsumexpBackward0
-logcumsumexp.out(Tensor self, int dim, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.logcumsumexp_out | Autograd=autograd.manual.out_variant
+cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor | CPU=scans.cumsum | Meta=scans.cumsum | CUDA=cuda.scans.cumsum | Autograd=_generated.autograd_nodes.CumsumBackward0
+cumsum_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> Tensor(a!) | CPU=_generated.variants.cumsum_ | Meta=_generated.variants.cumsum_ | CUDA=_generated.cuda_variants.cumsum_ | Autograd=_generated.autograd_nodes.CumsumBackward0
+cumsum.out(Tensor self, int dim, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.cumsum_out | Meta=_generated.variants.cumsum_out | CUDA=_generated.cuda_variants.cumsum_out | Autograd=autograd.manual.out_variant
+cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor | CPU=scans.cumprod | Meta=scans.cumprod | CUDA=cuda.scans.cumprod | Autograd=_generated.autograd_nodes.CumprodBackward0
+cumprod_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> Tensor(a!) | CPU=_generated.variants.cumprod_ | Meta=_generated.variants.cumprod_ | CUDA=_generated.cuda_variants.cumprod_ | Autograd=_generated.autograd_nodes.CumprodBackward0
+cumprod.out(Tensor self, int dim, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.cumprod_out | Meta=_generated.variants.cumprod_out | CUDA=_generated.cuda_variants.cumprod_out | Autograd=autograd.manual.out_variant
+cummax(Tensor self, int dim) -> (Tensor values, Tensor indices) | CPU=running_extrema.cummax | Meta=running_extrema.cummax | Autograd=_generated.autograd_nodes.CummaxBackward0
+cummax.out(Tensor self, int dim, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | CPU=_generated.variants.cummax_out | Meta=_generated.variants.cummax_out | Autograd=autograd.manual.out_variant
+cummin(Tensor self, int dim) -> (Tensor values, Tensor indices) | CPU=running_extrema.cummin | Meta=running_extrema.cummin | Autograd=_generated.autograd_nodes.CumminBackward0
+cummin.out(Tensor self, int dim, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | CPU=_generated.variants.cummin_out | Meta=_generated.variants.cummin_out | Autograd=autograd.manual.out_variant
+logcumsumexp(Tensor self, int dim) -> Tensor | CPU=scans.logcumsumexp | Meta=scans.logcumsumexp | Autograd=_generated.autograd_nodes.LogcumsumexpBackward0
+logcumsumexp.out(Tensor self, int dim, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.logcumsumexp_out | Meta=_generated.variants.logcumsumexp_out | Autograd=autograd.manual.out_variant
 special_erf(Tensor self) -> Tensor | CompositeImplicitAutograd=_generated.ops.erf
 special_erf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.erf_out
 special_erfc(Tensor self) -> Tensor | CompositeImplicitAutograd=_generated.ops.erfc
@@ -1800,15 +1800,15 @@ unsqueeze_copy.out(Tensor self, int dim, *, Tensor(a!) out) -> Tensor(a!) | Comp
 select.int(Tensor(a) self, int dim, int index) -> Tensor(a) | CompositeExplicitAutograd=views.select | Autograd=_generated.autograd_kernels.select_int
 select_copy.int(Tensor self, int dim, int index) -> Tensor | CompositeExplicitAutograd=_generated.variants.select_copy_int | Autograd=_generated.autograd_nodes.SelectBackward0_copy
 select_copy.int_out(Tensor self, int dim, int index, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.select_copy_int_out | Autograd=autograd.manual.out_variant
-select_backward(Tensor grad_output, int[] input_sizes, int dim, int index) -> Tensor | CPU=view_backwards.select_backward | CUDA=view_backwards.select_backward | Autograd=_generated.autograd_nodes.SelectBackwardBackward0
+select_backward(Tensor grad_output, int[] input_sizes, int dim, int index) -> Tensor | CPU=view_backwards.select_backward | CUDA=view_backwards.select_backward | Meta=view_backwards.select_backward | Autograd=_generated.autograd_nodes.SelectBackwardBackward0
 slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a) | CompositeExplicitAutograd=views.slice | Autograd=_generated.autograd_kernels.slice_Tensor
 slice_copy.Tensor(Tensor self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor | CompositeExplicitAutograd=_generated.variants.slice_copy_Tensor | Autograd=_generated.autograd_nodes.SliceBackward0_copy
 slice_copy.Tensor_out(Tensor self, int dim=0, int? start=None, int? end=None, int step=1, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.slice_copy_Tensor_out | Autograd=autograd.manual.out_variant
-slice_backward(Tensor grad_output, int[] input_sizes, int dim, int start, int end, int step) -> Tensor | CPU=view_backwards.slice_backward | CUDA=view_backwards.slice_backward | Autograd=_generated.autograd_nodes.SliceBackwardBackward0
+slice_backward(Tensor grad_output, int[] input_sizes, int dim, int start, int end, int step) -> Tensor | CPU=view_backwards.slice_backward | CUDA=view_backwards.slice_backward | Meta=view_backwards.slice_backward | Autograd=_generated.autograd_nodes.SliceBackwardBackward0
 diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a) | CompositeExplicitAutograd=views.diagonal | Autograd=_generated.autograd_nodes.DiagonalBackward0
 diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor | CompositeExplicitAutograd=_generated.variants.diagonal_copy | Autograd=_generated.autograd_nodes.DiagonalBackward0_copy
 diagonal_copy.out(Tensor self, int offset=0, int dim1=0, int dim2=1, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.diagonal_copy_out | Autograd=autograd.manual.out_variant
-diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2) -> Tensor | CPU=view_backwards.diagonal_backward | CUDA=view_backwards.diagonal_backward | Autograd=_generated.autograd_nodes.DiagonalBackwardBackward0
+diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2) -> Tensor | CPU=view_backwards.diagonal_backward | CUDA=view_backwards.diagonal_backward | Meta=view_backwards.diagonal_backward | Autograd=_generated.autograd_nodes.DiagonalBackwardBackward0
 unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a) | CompositeExplicitAutograd=views.unfold | Autograd=_generated.autograd_nodes.UnfoldBackward0
 unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor | CompositeExplicitAutograd=_generated.variants.unfold_copy | Autograd=_generated.autograd_nodes.UnfoldBackward0_copy
 unfold_copy.out(Tensor self, int dimension, int size, int step, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.unfold_copy_out | Autograd=autograd.manual.out_variant

@@ -80,9 +80,11 @@ def _pool(name: str, dims: int, t: Any, output_size: Sequence[int]) -> tuple[Any
     check_places(name, t, t.dim() - 1)
     if not t.dtype.is_floating_point:
         raise not_implemented(name, t.dtype)
-    x, inside = array(t), t.shape[-dims:]
     sizes = (*t.shape[:-dims], *output_size)
-    values, indices = empty_contiguous(sizes, t.dtype), empty_contiguous(sizes, dt.int64)
+    values, indices = (empty_contiguous(sizes, d, t.device) for d in (t.dtype, dt.int64))
+    if not t._geometry.stored:
+        return values, indices
+    x, inside = array(t), t.shape[-dims:]
     best, place = array(values), array(indices)
     number = np.arange(prod(inside)).reshape(inside)
     for at in np.ndindex(*output_size):

@@ -52,7 +52,7 @@ def convolution(
     stride, padding, dilation, sizes = checked_arguments(
         input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
     )
-    if not input.shape[1]:
+    if not input._geometry.stored:
         return empty_as(input, sizes)
     if use_compiled(work(prod(sizes), weight, groups), COMPILED) and compiled_fits(input, weight):
         how = (stride, padding, dilation)

@@ -27,12 +27,12 @@ def embedding(
     Raises IndexError for an index that is negative or too large, RuntimeError for a table that is not a matrix.
     """
     check_table(weight)
-    rows = _checked_rows("embedding", weight, indices)
-    out = empty_contiguous((*indices.shape, weight.shape[1]), weight.dtype)
-    if out.numel():
-        np.take(
-            array(weight), rows, axis=0, out=array(out), mode="clip"
-        )  # checked above; "raise" would copy through a buffer
+    check_indices("embedding", indices)
+    out = empty_contiguous((*indices.shape, weight.shape[1]), weight.dtype, weight.device)
+    if indices._geometry.stored:
+        rows = _checked_rows(weight, indices)
+        # "raise", which is not needed any more, would copy through a buffer
+        np.take(array(weight), rows, axis=0, out=array(out), mode="clip")
     return out
 
 
@@ -92,7 +92,8 @@ def embedding_renorm_(self: TensorImpl, indices: TensorImpl, max_norm: float, no
     """Scale those rows of `self` that `indices` names and whose `norm_type`-norm is beyond `max_norm` down to it, in place."""
     check_matrix(self)
     check_no_internal_overlap(self)
-    rows = np.unique(_checked_rows("embedding_renorm_", self, indices))
+    check_indices("embedding_renorm_", indices)
+    rows = np.unique(_checked_rows(self, indices))
     table = array(self)
     norms = np.linalg.norm(table[rows], norm_type, axis=1)
     scale = np.where(norms > max_norm, max_norm / (norms + 1e-7), 1).astype(table.dtype)
@@ -100,8 +101,7 @@ def embedding_renorm_(self: TensorImpl, indices: TensorImpl, max_norm: float, no
     return self
 
 
-def _checked_rows(name: str, weight: TensorImpl, indices: TensorImpl) -> Any:
-    check_indices(name, indices)
+def _checked_rows(weight: TensorImpl, indices: TensorImpl) -> Any:
     rows = snapshot(indices)
     check_rows(rows, weight.shape[0])
     return rows

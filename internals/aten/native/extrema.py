@@ -68,12 +68,12 @@ def aminmax(self: Any, dim: int | None = None, keepdim: bool = False, out: Any =
         raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
     dims = reduced_dims(self, dim)
     sizes = reduced_sizes(self.shape, dims, keepdim)
-    smallest, largest = (set_output(sizes, self.dtype, o) for o in out or (None, None))
+    smallest, largest = (set_output(sizes, self.dtype, o, device=self.device) for o in out or (None, None))
     if self.dtype.category == COMPLEX:
         if dim is not None and not self.dim():
             raise RuntimeError(f"aminmax not implemented for {SCALAR_TYPE_NAME[self.dtype]}")
         raise not_implemented("aminmax_cpu", self.dtype)
-    if self.numel():
+    if self._geometry.stored:
         found = [_reduced(loop, self, dims).reshape(sizes) for loop in (np.minimum, np.maximum)]
         array(smallest)[...], array(largest)[...] = found
     return (return_types.aminmax if out is None else return_types.aminmax_out)(smallest, largest)
@@ -136,10 +136,10 @@ def check_index(name: str, self: Any, dim: int | None) -> tuple[int, ...]:
 def _extreme(name: str, loop: Any, self: Any, dim: Sequence[int], keepdim: bool, out: Any) -> Any:
     dims = check_extreme(name, self, dim, out)
     if not self.numel():
-        return store(self, (), dims, keepdim, self.dtype, out)
+        return store(self, tuple, dims, keepdim, self.dtype, out)
     if self.dtype.category == COMPLEX:
         raise not_implemented(f"{name[1:]}_values_cpu", self.dtype)
-    return store(self, _reduced(loop, self, dims), dims, keepdim, self.dtype, out)
+    return store(self, lambda: _reduced(loop, self, dims), dims, keepdim, self.dtype, out)
 
 
 def _extreme_of_all(name: str, loop: Any, self: Any) -> Any:
@@ -147,7 +147,7 @@ def _extreme_of_all(name: str, loop: Any, self: Any) -> Any:
     if self.dtype.category == COMPLEX:
         raise not_implemented(f"{name}_all", self.dtype)
     dims = tuple(range(self.dim()))
-    return store(self, _reduced(loop, self, dims), dims, False, self.dtype)
+    return store(self, lambda: _reduced(loop, self, dims), dims, False, self.dtype)
 
 
 def _reduced(loop: Any, self: Any, dims: tuple[int, ...]) -> Any:
@@ -165,8 +165,9 @@ def _with_indices(name: str, where: Any, self: Any, dim: int, keepdim: bool, out
     dims = (d,) if self.dim() else ()
     sizes = reduced_sizes(self.shape, dims, keepdim)
     out_values, out_indices = out or (None, None)
-    values, indices = set_output(sizes, self.dtype, out_values), set_output(sizes, dt.int64, out_indices)
-    if self.numel():
+    values = set_output(sizes, self.dtype, out_values, device=self.device)
+    indices = set_output(sizes, dt.int64, out_indices, device=self.device)
+    if self._geometry.stored:
         if (pair := _compiled_with_indices(where, self, dims)) is not None:
             array(values)[...], array(indices)[...] = (a.reshape(sizes) for a in pair)
             return values, indices
@@ -180,13 +181,14 @@ def _with_indices(name: str, where: Any, self: Any, dim: int, keepdim: bool, out
 
 def _index(name: str, where: Any, self: Any, dim: int | None, keepdim: bool, out: Any) -> Any:
     dims = check_index(name, self, dim)
-    if (pair := _compiled_with_indices(where, self, dims)) is not None:
-        return store(self, pair[1], dims, keepdim, dt.int64, out)
-    a = array(self)
-    index = (
-        () if not self.numel() else where(a if a.ndim else a[None], axis=dims[0] if dim is not None and dims else None)
-    )
-    return store(self, index, dims, keepdim, dt.int64, out)
+
+    def loop() -> Any:
+        if (pair := _compiled_with_indices(where, self, dims)) is not None:
+            return pair[1]
+        a = np.atleast_1d(array(self))
+        return where(a, axis=dims[0] if dim is not None and dims else None) if a.size else ()
+
+    return store(self, loop, dims, keepdim, dt.int64, out)
 
 
 def _compiled_with_indices(where: Any, self: Any, dims: tuple[int, ...]) -> Any:

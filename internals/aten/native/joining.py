@@ -37,9 +37,9 @@ def cat(tensors: Sequence[TensorImpl], dim: int = 0, out: Any = None) -> Any:
     Raises ValueError for an empty list, RuntimeError when the other sizes differ, TypeError when `out` cannot hold the dtype.
     """
     out, used, d = prepare_cat(tensors, dim, out)
-    if out.numel() >= settings.least and _joined_by_machine_code(out, used, d):
+    if out._geometry.stored >= settings.least and _joined_by_machine_code(out, used, d):
         return out
-    if out.numel():
+    if out._geometry.stored:
         with np.errstate(all="ignore"):
             np.concatenate([array(t) for t in used], d, out=array(out), casting="unsafe")
     return out
@@ -63,9 +63,9 @@ def stack(tensors: Sequence[TensorImpl], dim: int = 0, out: Any = None) -> Any:
         rows = [unsqueeze(t, d) for t in tensors]
         return ops.cat(rows, d) if out is None else ops.cat_out(rows, d, out)
     out = _output(tensors, (*sizes[:d], len(tensors), *sizes[d:]), out)
-    if out.numel() >= settings.least and _joined_by_machine_code(out, [unsqueeze(t, d) for t in tensors], d):
+    if out._geometry.stored >= settings.least and _joined_by_machine_code(out, [unsqueeze(t, d) for t in tensors], d):
         return out
-    if out.numel():
+    if out._geometry.stored:
         with np.errstate(all="ignore"):
             np.stack([array(t) for t in tensors], d, out=array(out), casting="unsafe")
     return out

@@ -32,7 +32,8 @@ def mm(self: TensorImpl, mat2: TensorImpl, out: Any = None) -> Any:
     if usual is not None and out is None:
         return _dot(usual, self, mat2)
     result = checks.mm(self, mat2, out)
-    product(array(self), array(mat2), array(result))
+    if result._geometry.stored:
+        product(array(self), array(mat2), array(result))
     return result
 
 
@@ -44,7 +45,8 @@ def bmm(self: TensorImpl, mat2: TensorImpl, out: Any = None) -> Any:
         _multiply_batches(self, mat2, result)
         return result
     result = checks.bmm(self, mat2, out)
-    product(array(self), array(mat2), array(result))
+    if result._geometry.stored:
+        product(array(self), array(mat2), array(result))
     return result
 
 
@@ -54,14 +56,16 @@ def mv(self: TensorImpl, vec: TensorImpl, out: Any = None) -> Any:
     if usual is not None and out is None:
         return _dot(usual, self, vec)
     result = checks.mv(self, vec, out)
-    product(array(self), array(vec), array(result))
+    if result._geometry.stored:
+        product(array(self), array(vec), array(result))
     return result
 
 
 def dot(self: TensorImpl, tensor: TensorImpl, out: Any = None) -> Any:
     """The sum of the products of two vectors, as a 0-d tensor."""
     result = checks.dot(self, tensor, out)
-    array(result)[...] = product(array(self), array(tensor))
+    if result._geometry.stored:
+        array(result)[...] = product(array(self), array(tensor))
     return result
 
 
@@ -78,13 +82,13 @@ def addmm(self: TensorImpl, mat1: TensorImpl, mat2: TensorImpl, beta: Any = 1, a
         restore(token)
         return result
     result, addend = checks.addmm(self, mat1, mat2, out)
-    return _scale_and_add(result, array(addend), array(mat1), array(mat2), beta, alpha, out)
+    return _scale_and_add(result, addend, mat1, mat2, beta, alpha, out)
 
 
 def addmv(self: TensorImpl, mat: TensorImpl, vec: TensorImpl, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
     """beta * self + alpha * (mat @ vec)."""
     result, addend = checks.addmv(self, mat, vec, out)
-    return _scale_and_add(result, array(addend), array(mat), array(vec), beta, alpha, out)
+    return _scale_and_add(result, addend, mat, vec, beta, alpha, out)
 
 
 def baddbmm(
@@ -100,7 +104,7 @@ def baddbmm(
         restore(token)
         return result
     result, addend = checks.baddbmm(self, batch1, batch2, out)
-    return _scale_and_add(result, array(addend), array(batch1), array(batch2), beta, alpha, out)
+    return _scale_and_add(result, addend, batch1, batch2, beta, alpha, out)
 
 
 def addbmm(
@@ -108,9 +112,7 @@ def addbmm(
 ) -> Any:
     """beta * self + alpha * (the sum over the batches of batch1 @ batch2)."""
     result, addend = checks.addbmm(self, batch1, batch2, out)
-    b, n, k = batch1.shape
-    rows = array(batch1).transpose(1, 0, 2).reshape(n, b * k)  # the sum over batches is one longer inner dimension
-    return _scale_and_add(result, array(addend), rows, array(batch2).reshape(b * k, batch2.shape[2]), beta, alpha, out)
+    return _scale_and_add(result, addend, batch1, batch2, beta, alpha, out)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -190,9 +192,16 @@ def product(a: Any, b: Any, out: Any = None) -> Any:
         restore(token)
 
 
-def _scale_and_add(result: Any, addend: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any) -> Any:
-    """result = beta * addend + alpha * (a @ b). `out` may share memory with all of them; the addend is read last."""
-    target = array(result)
+def _scale_and_add(result: Any, addend: Any, left: Any, right: Any, beta: Any, alpha: Any, out: Any) -> Any:
+    """result = beta * addend + alpha * (left @ right). `out` may share memory with all of them; the addend is read last."""
+    wide = dt.float32 if result.dtype is dt.float16 else result.dtype
+    if not result._geometry.stored:
+        checked(alpha, wide), checked(beta, wide)
+        return result
+    target, addend, a, b = map(array, (result, addend, left, right))
+    if a.ndim > target.ndim == 2:  # the sum over batches is one longer inner dimension
+        k = a.shape[0] * a.shape[2]
+        a, b = a.transpose(1, 0, 2).reshape(a.shape[1], k), b.reshape(k, b.shape[2])
     sums_in_place = out is None and target.dtype.char != "e"
     if sums_in_place and alpha.__class__ is int and beta.__class__ is int and alpha == beta == 1:
         product(a, b, target)
@@ -200,7 +209,6 @@ def _scale_and_add(result: Any, addend: Any, a: Any, b: Any, beta: Any, alpha: A
         np.add(target, addend, target)
         restore(token)
         return result
-    wide = dt.float32 if result.dtype is dt.float16 else result.dtype
     alpha, beta = checked(alpha, wide), checked(beta, wide)
     with np.errstate(all="ignore"):
         if alpha == 0 and _is_for_blas(a, b):  # which does not look at the factors then

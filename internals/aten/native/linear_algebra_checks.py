@@ -28,7 +28,7 @@ def mm(self: TensorImpl, mat2: TensorImpl, out: Any = None) -> Any:
     result = set_output((self.shape[0], mat2.shape[1]), self.dtype, out, device=self.device)
     if self.dtype is not mat2.dtype:
         names = f"{TYPE_META_NAME[self.dtype]} != {TYPE_META_NAME[mat2.dtype]}"
-        which = "m1 and m2" if self.device is CPU else "mat1 and mat2"
+        which = "mat1 and mat2" if self.device.type == "cuda" else "m1 and m2"
         raise RuntimeError(f"expected {which} to have the same dtype, but got: {names}")
     _check_implemented("addmm_impl_cpu_", self)
     return result
@@ -172,7 +172,7 @@ def _check_scalar_types(a: TensorImpl, b: TensorImpl) -> None:
 
 def _check_implemented(kernel: str, t: TensorImpl) -> None:
     if t.dtype is dt.bool_:
-        raise not_implemented(kernel if t.device is CPU else _ON_CUDA.get(kernel, kernel), t.dtype)
+        raise not_implemented(_ON_CUDA.get(kernel, kernel) if t.device.type == "cuda" else kernel, t.dtype)
 
 
 _ON_CUDA = {  # where the kernel of the same operator has another name there

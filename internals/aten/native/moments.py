@@ -11,6 +11,7 @@ How the real one differs: one pass over the data by Welford's recurrence, in dou
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from math import prod
 from typing import Any
 
@@ -39,8 +40,7 @@ def var_dim(self: Any, dim: Dim, unbiased: bool = True, keepdim: bool = False) -
 
 def var_correction(self: Any, dim: Dim = None, correction: Any = None, keepdim: bool = False) -> Any:
     """The variance over `dim`. NaN, with a warning, where there are no degrees of freedom."""
-    dims, variance, _ = _moments("var", self, dim, correction)
-    return store(self, variance, dims, keepdim, self.dtype.to_real())
+    return _moments("var", self, dim, correction, keepdim)
 
 
 def std(self: Any, unbiased: bool = True) -> Any:
@@ -54,8 +54,7 @@ def std_dim(self: Any, dim: Dim, unbiased: bool = True, keepdim: bool = False) -
 
 def std_correction(self: Any, dim: Dim = None, correction: Any = None, keepdim: bool = False) -> Any:
     """The standard deviation over `dim`."""
-    dims, variance, _ = _moments("std", self, dim, correction)
-    return store(self, np.sqrt(variance), dims, keepdim, self.dtype.to_real())
+    return _moments("std", self, dim, correction, keepdim)
 
 
 def var_mean(self: Any, unbiased: bool = True) -> Any:
@@ -69,8 +68,7 @@ def var_mean_dim(self: Any, dim: Dim, unbiased: bool = True, keepdim: bool = Fal
 
 def var_mean_correction(self: Any, dim: Dim = None, correction: Any = None, keepdim: bool = False) -> Any:
     """The variance and the mean over `dim`."""
-    dims, variance, mean = _moments("var_mean", self, dim, correction)
-    return store(self, variance, dims, keepdim, self.dtype.to_real()), store(self, mean, dims, keepdim, self.dtype)
+    return _moments("var_mean", self, dim, correction, keepdim)
 
 
 def std_mean(self: Any, unbiased: bool = True) -> Any:
@@ -84,9 +82,7 @@ def std_mean_dim(self: Any, dim: Dim, unbiased: bool = True, keepdim: bool = Fal
 
 def std_mean_correction(self: Any, dim: Dim = None, correction: Any = None, keepdim: bool = False) -> Any:
     """The standard deviation and the mean over `dim`."""
-    dims, variance, mean = _moments("std_mean", self, dim, correction)
-    deviation = store(self, np.sqrt(variance), dims, keepdim, self.dtype.to_real())
-    return deviation, store(self, mean, dims, keepdim, self.dtype)
+    return _moments("std_mean", self, dim, correction, keepdim)
 
 
 def check_moments(name: str, self: Any, dim: Dim, correction: Any) -> tuple[tuple[int, ...], int, float]:
@@ -113,15 +109,25 @@ def number_of(correction: Any) -> float:
     return 1 if correction is None else float(checked(correction, float64))
 
 
-def _moments(name: str, self: Any, dim: Dim, correction: Any) -> tuple[tuple[int, ...], Any, Any]:
+def _moments(name: str, self: Any, dim: Dim, correction: Any, keepdim: bool) -> Any:
+    """The variance, for "std" its root; for a name that ends in "_mean" the mean as well."""
     dims, n, freedom = check_moments(name, self, dim, correction)
-    if self.numel() >= settings.least and (found := _compiled(self, dims, freedom)) is not None:
-        return dims, *found
-    a = array(self).astype(np.complex128 if self.dtype.category == COMPLEX else np.float64)
-    with np.errstate(all="ignore"):
-        mean = total(a, dims) / np.float64(n)
-        distance = np.abs(a - np.expand_dims(mean, dims))
-        return dims, total(distance * distance, dims) / np.float64(freedom), mean
+
+    @cache
+    def found() -> tuple[Any, Any]:
+        if self.numel() >= settings.least and (pair := _compiled(self, dims, freedom)) is not None:
+            return pair
+        a = array(self).astype(np.complex128 if self.dtype.category == COMPLEX else np.float64)
+        with np.errstate(all="ignore"):
+            mean = total(a, dims) / np.float64(n)
+            distance = np.abs(a - np.expand_dims(mean, dims))
+            return total(distance * distance, dims) / np.float64(freedom), mean
+
+    root = np.sqrt if name.startswith("std") else np.asarray
+    spread = store(self, lambda: root(found()[0]), dims, keepdim, self.dtype.to_real())
+    if not name.endswith("_mean"):
+        return spread
+    return spread, store(self, lambda: found()[1], dims, keepdim, self.dtype)
 
 
 def _compiled(self: Any, dims: tuple[int, ...], freedom: Any) -> tuple[Any, Any] | None:

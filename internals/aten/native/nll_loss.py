@@ -18,6 +18,7 @@ import numpy as np
 from internals._generated import ops
 from internals.aten.dtype_checks import not_implemented
 from internals.core import dtype as dt
+from internals.core.device import META
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.float_errors import quiet, restore
 from internals.core.geometry import Geometry, contiguous_geometry
@@ -177,6 +178,10 @@ def _pick(
     """The loss of each target, or the reduced one, and the sum of the weights of the targets that count."""
     classes = self.shape[class_dim]
     check_targets(self, target, weight, class_dim)
+    total_weight = empty_contiguous((), self.dtype, self.device)
+    output = empty_contiguous(target.shape if reduction == NONE else (), self.dtype, self.device)
+    if self.device is META:
+        return output, total_weight
     x, t = array(self), snapshot(target).astype(np.int64, copy=False)
     usual = weight is None and reduction != NONE and t.ndim and self.dtype is not dt.float16
     if usual and _all_count(t, classes, ignore_index):
@@ -192,8 +197,6 @@ def _pick(
     weights = counts.astype(x.dtype) if weight is None else np.where(counts, array(weight)[index], 0).astype(x.dtype)
     losses = np.asarray(-picked * weights)
     losses[~counts] = 0
-    total_weight = empty_contiguous((), self.dtype)
-    output = empty_contiguous(t.shape if reduction == NONE else (), self.dtype)
     array(total_weight)[...] = 0 if reduction == NONE else weights.sum()
     with np.errstate(all="ignore"):
         array(output)[...] = losses if reduction == NONE else losses.sum() / (weights.sum() if reduction == MEAN else 1)
@@ -258,7 +261,9 @@ def _put(
         restore(token)
         return result
     check_nll_loss_backward(grad_output, self, target, weight, reduction, total_weight, class_dim)
-    result = empty_contiguous(self.shape, self.dtype)
+    result = empty_contiguous(self.shape, self.dtype, self.device)
+    if self.device is META:
+        return result
     dx = array(result)
     dx.fill(0)
     t, g = snapshot(target).astype(np.int64, copy=False), array(grad_output)

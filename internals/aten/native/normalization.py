@@ -24,6 +24,7 @@ import numpy as np
 from internals._generated import ops
 from internals.aten.writing import write_out, write_outs
 from internals.core import dtype as dt
+from internals.core.device import META
 from internals.core.float_errors import quiet, restore
 from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
 from internals.machine_code.settings import settings, use_compiled
@@ -53,13 +54,13 @@ def native_layer_norm(
     statistics_dtype = check_mixed(input, weight, bias)
     kept = input.shape[: input.dim() - n]
     axes = tuple(range(len(kept), input.dim()))
-    output = empty_contiguous(input.shape, input.dtype)
-    mean, rstd = (empty_contiguous((*kept, *(1,) * n), statistics_dtype) for _ in range(2))
-    if input.numel() >= settings.least and _compiled("layer_norm", (input, weight, bias, eps), (output, mean, rstd)):
+    output = empty_contiguous(input.shape, input.dtype, input.device)
+    mean, rstd = (empty_contiguous((*kept, *(1,) * n), statistics_dtype, input.device) for _ in range(2))
+    if input._geometry.stored >= settings.least and _compiled("layer_norm", (input, weight, bias, eps), (output, mean, rstd)):
         return output, mean, rstd
-    if input.numel():
+    if input._geometry.stored:
         _normalize(array(input), axes, eps, wide(weight), wide(bias), array(output), array(mean), array(rstd))
-    elif mean.numel():
+    elif mean._geometry.stored:
         array(mean)[...] = array(rstd)[...] = np.nan
     return output, mean, rstd
 
@@ -73,12 +74,12 @@ def native_group_norm(
     check_floating("GroupNormKernelImpl", input)
     statistics_dtype = check_mixed(input, weight, bias)
     output = empty_as(input, input.shape)
-    mean, rstd = (empty_contiguous((N, group), statistics_dtype) for _ in range(2))
-    if input.numel() >= settings.least and _compiled(
+    mean, rstd = (empty_contiguous((N, group), statistics_dtype, input.device) for _ in range(2))
+    if input._geometry.stored >= settings.least and _compiled(
         "group_norm", (input, weight, bias, group, eps), (output, mean, rstd)
     ):
         return output, mean, rstd
-    if input.numel():
+    if input._geometry.stored:
         rows = array(input).reshape(N, group, C // group, HxW)
         result = np.empty(rows.shape, input.dtype.np)
         w, b = (None if p is None else wide(p).reshape(1, group, C // group, 1) for p in (weight, bias))
@@ -110,7 +111,9 @@ def native_batch_norm(
     check_both(running_mean, running_var)
     check_batch_norm(channels, weight, bias, running_mean, running_var, training)
     output = empty_as(input, input.shape)
-    saved = [empty_contiguous((channels if training else 0,), statistics_dtype) for _ in range(2)]
+    saved = [empty_contiguous((channels if training else 0,), statistics_dtype, input.device) for _ in range(2)]
+    if input.device is META:
+        return write_batch_norm((output, *saved), training, out)
     if use_compiled(input.numel(), COMPILED) and _compiled_batch_norm(
         input, weight, bias, running_mean, running_var, training, momentum, eps, output, saved
     ):

@@ -47,8 +47,7 @@ def linalg__powsum(self: Any, ord: Any, dim: Sequence[int] | None, keepdim: bool
         raise not_implemented("powsum_cpu", kind)
     dims = reduced_dims(self, dim)
     with np.errstate(all="ignore"):
-        powers = np.abs(array(self)).astype(np.float64) ** float(ord)
-        return store(self, total(powers, dims), dims, keepdim, kind.to_real())
+        return store(self, lambda: total(_magnitudes(self) ** float(ord), dims), dims, keepdim, kind.to_real())
 
 
 def norm_Scalar(self: Any, p: Any = 2) -> Any:
@@ -74,14 +73,17 @@ def norm_ScalarOpt_dim_dtype(
 def logsumexp(self: Any, dim: Sequence[int], keepdim: bool = False, out: Any = None) -> Any:
     """log Σ exp(x) over `dim`, computed without overflow; integers become the default dtype."""
     dims, d = check_logsumexp(self, dim, out)
-    if self.numel() >= settings.least and (found := _compiled_logsumexp(self, dims)) is not None:
-        return store(self, found, dims, keepdim, d if out is None else out.dtype, out)
-    a = array(self).astype(np.complex128 if d.category == COMPLEX else np.float64)
-    with np.errstate(all="ignore"):
-        largest = np.maximum.reduce(a.real, axis=dims, keepdims=True, initial=-np.inf)
-        largest = np.where(np.isinf(largest), 0, largest)
-        result = np.log(total(np.exp(a - largest), dims)) + np.squeeze(largest, dims)
-    return store(self, result, dims, keepdim, d if out is None else out.dtype, out)
+
+    def loop() -> Any:
+        if self.numel() >= settings.least and (found := _compiled_logsumexp(self, dims)) is not None:
+            return found
+        a = array(self).astype(np.complex128 if d.category == COMPLEX else np.float64)
+        with np.errstate(all="ignore"):
+            largest = np.maximum.reduce(a.real, axis=dims, keepdims=True, initial=-np.inf)
+            largest = np.where(np.isinf(largest), 0, largest)
+            return np.log(total(np.exp(a - largest), dims)) + np.squeeze(largest, dims)
+
+    return store(self, loop, dims, keepdim, d if out is None else out.dtype, out)
 
 
 def check_logsumexp(self: Any, dim: Sequence[int], out: Any) -> tuple[tuple[int, ...], dtype]:
@@ -126,11 +128,10 @@ def check_norm_dtype(name: str, wanted: dtype | None, given: dtype) -> None:
 
 def _norm(self: Any, p: Any, dim: Sequence[int] | None, keepdim: bool, dtype: dtype | None, out: Any = None) -> Any:
     p, dims = check_norm(self, p, dim, dtype)
-    if self.numel() >= settings.least and (found := _compiled_norm(self, p, dims, keepdim, dtype, out)) is not None:
+    if self._geometry.stored >= settings.least and (found := _compiled_norm(self, p, dims, keepdim, dtype, out)) is not None:
         return found
-    a = np.abs(array(self)).astype(np.float64)
     with np.errstate(all="ignore"):
-        return store(self, _p_norm(a, p, dims), dims, keepdim, (dtype or self.dtype).to_real(), out)
+        return store(self, lambda: _p_norm(_magnitudes(self), p, dims), dims, keepdim, (dtype or self.dtype).to_real(), out)
 
 
 def _compiled_norm(self: Any, p: float, dims: tuple[int, ...], keepdim: bool, d: dtype | None, out: Any) -> Any:
@@ -150,6 +151,10 @@ def _compiled_logsumexp(self: Any, dims: tuple[int, ...]) -> Any:
 
     usual = self.numel() and self.dtype in (dt.float32, dt.float64)
     return compiled(self, dims) if usual and use_compiled(self.numel(), THRESHOLD) else None
+
+
+def _magnitudes(self: Any) -> Any:
+    return np.abs(array(self)).astype(np.float64)
 
 
 def _p_norm(a: Any, p: float, dims: tuple[int, ...]) -> Any:

@@ -69,9 +69,9 @@ def mode(self: TensorImpl, dim: int = -1, keepdim: bool = False, out: Any = None
     if not self.dim():
         return name(*_itself(self, out))
     values, indices = _outputs(self, d, keepdim, out)
-    if self.numel():
-        if self.dtype.category == COMPLEX:
-            raise not_implemented("mode_cpu", self.dtype)
+    if self.numel() and self.dtype.category == COMPLEX:
+        raise not_implemented("mode_cpu", self.dtype)
+    if self._geometry.stored:
         a = _last(self, d)
         index = _ends_of_longest_runs(a)
         array(indices)[...] = index.reshape(indices.shape)
@@ -83,8 +83,11 @@ def _of_all(kernel: str, self: TensorImpl, chosen: Any) -> Any:
     """What `chosen` takes from all elements as one row; NaN of none."""
     if self.numel() and self.dtype.category in (BOOL, COMPLEX):
         raise not_implemented(kernel, self.dtype)
-    found = chosen(array(self).reshape(-1)) if self.numel() else quietly(np.float64(np.nan).astype, self.dtype.np)
-    return store(self, found, range(self.dim()), False, self.dtype)
+
+    def loop() -> Any:
+        return chosen(array(self).reshape(-1)) if self.numel() else quietly(np.float64(np.nan).astype, self.dtype.np)
+
+    return store(self, loop, range(self.dim()), False, self.dtype)
 
 
 def _along(name: str, self: TensorImpl, dim: int, keepdim: bool, out: Any, chosen: Any) -> tuple[Any, Any]:
@@ -93,7 +96,7 @@ def _along(name: str, self: TensorImpl, dim: int, keepdim: bool, out: Any, chose
     values, indices = _outputs(self, d, keepdim, out)
     if self.dtype.category in (BOOL, COMPLEX):
         raise not_implemented(_KERNELS[name], self.dtype)
-    if self.numel():
+    if self._geometry.stored:
         a = _last(self, d)
         found = chosen(a)
         array(values)[...] = found.reshape(values.shape)
@@ -111,14 +114,16 @@ def _dimension(name: str, self: TensorImpl, dim: int) -> int:
 def _itself(self: TensorImpl, out: Any) -> tuple[Any, Any]:
     """Of a single element, of whatever dtype."""
     values, indices = _outputs(self, 0, False, out)
-    array(values)[...], array(indices)[...] = array(self), 0
+    if self._geometry.stored:
+        array(values)[...], array(indices)[...] = array(self), 0
     return values, indices
 
 
 def _outputs(self: TensorImpl, d: int, keepdim: bool, out: Any) -> tuple[Any, Any]:
     sizes = reduced_sizes(self.shape, (d,) if self.dim() else (), keepdim)
     out_values, out_indices = out or (None, None)
-    return set_output(sizes, self.dtype, out_values), set_output(sizes, dt.int64, out_indices)
+    values = set_output(sizes, self.dtype, out_values, device=self.device)
+    return values, set_output(sizes, dt.int64, out_indices, device=self.device)
 
 
 def _last(self: TensorImpl, d: int) -> Any:

@@ -37,8 +37,10 @@ def max_pool2d_with_indices(
     kernel, stride, padding, dilation, (rows, columns) = max_pool2d_arguments(
         self, kernel_size, stride, padding, dilation, ceil_mode
     )
+    values, indices = (empty_as(self, (*self.shape[:-2], rows, columns), d) for d in (self.dtype, dt.int64))
+    if not self._geometry.stored:
+        return values, indices
     if use_compiled(self.numel(), COMPILED):
-        values, indices = (empty_as(self, (*self.shape[:-2], rows, columns), d) for d in (self.dtype, dt.int64))
         kernels = compiled_for(self, values)
         if kernels and kernels.run_max_pool(self, values, indices, kernels.window_of(kernel, stride, padding, dilation)):
             return values, indices
@@ -52,7 +54,7 @@ def max_pool2d_with_indices(
         place = _walk_through_windows(offsets, lowest, first)
     else:
         place = _first_equal(offsets, best)
-    return result_like(self, best, self.dtype), result_like(self, place, dt.int64)
+    return fill(values, best), fill(indices, place)
 
 
 def _first_equal(offsets: list[tuple[Any, Any]], best: Any) -> Any:
@@ -99,8 +101,10 @@ def avg_pool2d(
 ) -> Any:
     """The mean of every window. The divisor counts padding, unless told otherwise, but never what ceil_mode adds beyond it."""
     kernel, stride, padding, size = avg_pool2d_arguments(self, kernel_size, stride, padding, ceil_mode, divisor_override)
+    out = empty_as(self, (*self.shape[:-2], *size))
+    if not self._geometry.stored:
+        return out
     if use_compiled(self.numel(), COMPILED):
-        out = empty_as(self, (*self.shape[:-2], *size))
         kernels = compiled_for(self, out)
         divisors = divisors_of(self, size, kernel, stride, padding, count_include_pad, divisor_override)
         if kernels and kernels.run_avg_pool(self, divisors, out, kernels.window_of(kernel, stride, padding, [1, 1])):
@@ -112,15 +116,17 @@ def avg_pool2d(
         total += value
     divisor = divisor_override or window_sizes(size, x.shape[2:], kernel, stride, padding, count_include_pad)
     if self.dtype.category == dt.INTEGRAL:
-        return result_like(self, np.trunc(total / divisor), self.dtype)
-    return result_like(self, total / np.asarray(divisor, accumulate), self.dtype)
+        return fill(out, np.trunc(total / divisor))
+    return fill(out, total / np.asarray(divisor, accumulate))
 
 
 def _adaptive_avg_pool2d(self: Any, output_size: Sequence[int]) -> Any:
     """Means over `output_size` windows that cover the image evenly: over rows, then over columns."""
     check_adaptive_avg_pool2d(self, output_size)
+    out = empty_as(self, (*self.shape[:-2], *output_size))
+    if not self._geometry.stored:
+        return out
     if use_compiled(self.numel(), COMPILED):
-        out = empty_as(self, (*self.shape[:-2], *output_size))
         kernels = compiled_for(self, out)
         if kernels and kernels.run("adaptive_pool", self, out, *self.shape[-2:], *output_size):
             return out
@@ -128,7 +134,7 @@ def _adaptive_avg_pool2d(self: Any, output_size: Sequence[int]) -> Any:
     dtype = np.float32 if self.dtype is dt.float16 else x.dtype
     for axis, m in zip((-2, -1), output_size):
         x = window_means(x.astype(dtype, copy=False), axis, m)
-    return result_like(self, x, self.dtype)
+    return fill(out, x)
 
 
 def adaptive_avg_pool2d(self: Any, output_size: Sequence[int]) -> Any:
@@ -346,10 +352,7 @@ def _output_size(
     return tuple(sizes)
 
 
-def result_like(like: Any, a: Any, dtype: Any) -> Any:
-    """A tensor of `dtype` from an array whose batch dimension goes if `like` has none."""
-    if like.dim() == 3 and a.ndim == 4:
-        a = a[0]
-    out = empty_as(like, a.shape, dtype)
+def fill(out: Any, a: Any) -> Any:
+    """`out` with the elements of an array, which has one batch if there is none in `out`."""
     array(out)[...] = a
     return out

@@ -38,7 +38,9 @@ def max_pool3d_with_indices(
         raise not_implemented("max_pool3d", self.dtype)
     volume = self.shape[-3:]
     sizes = (*self.shape[:-3], *_output_size(self, kernel, step, around, apart, ceil_mode))
-    values, indices = empty_contiguous(sizes, self.dtype), empty_contiguous(sizes, dt.int64)
+    values, indices = (empty_contiguous(sizes, d, self.device) for d in (self.dtype, dt.int64))
+    if not self._geometry.stored:
+        return values, indices
     best, place = array(values), array(indices)
     best[...] = lowest_of(self.dtype)
     starts = [np.arange(o) * s - p for o, s, p in zip(sizes[-3:], step, around)]
@@ -83,7 +85,9 @@ def avg_pool3d(
     if self.dtype not in (dt.float32, dt.float64, dt.int64):
         raise not_implemented("avg_pool3d_out_frame", self.dtype)
     size = _output_size(self, kernel, step, around, apart, ceil_mode)
-    out = empty_contiguous((*self.shape[:-3], *size), self.dtype)
+    out = empty_contiguous((*self.shape[:-3], *size), self.dtype, self.device)
+    if not self._geometry.stored:
+        return out
     padded = _pad(array(self), size, kernel, step, around, apart, 0)
     total = sum(padded[window] for _, window in _places(size, kernel, step, apart))
     divisor = divisor_override or window_sizes(size, self.shape[-3:], kernel, step, around, count_include_pad)

@@ -29,8 +29,8 @@ from .pooling import (
     check_places,
     compiled_for,
     divisors_of,
+    fill,
     max_pool2d_arguments,
-    result_like,
     window_sizes,
 )
 
@@ -49,11 +49,13 @@ def max_pool2d_with_indices_backward(
     kernel, stride, _, dilation, size = max_pool2d_arguments(self, kernel_size, stride, padding, dilation, ceil_mode)
     check_pool_gradient(grad_output, self, size, indices)
     plane = self.shape[-2] * self.shape[-1]
+    result = empty_as(self, self.shape)
+    if not self._geometry.stored:
+        return result
     if use_compiled(self.numel(), COMPILED) and _agree(grad_output, self) and indices.shape == grad_output.shape:
-        dx = empty_as(self, self.shape)
-        kernels = compiled_for(grad_output, indices, dx) if indices.dtype is dt.int64 else None
-        if kernels and kernels.run("max_pool_backward", grad_output, indices, dx, plane, prod(grad_output.shape[-2:])):
-            return dx
+        kernels = compiled_for(grad_output, indices, result) if indices.dtype is dt.int64 else None
+        if kernels and kernels.run("max_pool_backward", grad_output, indices, result, plane, prod(grad_output.shape[-2:])):
+            return result
     g = _wide(grad_output)
     planes = self.numel() // plane if plane else 0
     windows = g.shape[-2] * g.shape[-1]
@@ -67,7 +69,7 @@ def max_pool2d_with_indices_backward(
         dx[places.reshape(-1)] = g.reshape(-1)
     else:
         np.add.at(dx, places.reshape(-1), g.reshape(-1))
-    return result_like(self, dx.reshape(self.shape), self.dtype)
+    return fill(result, dx.reshape(self.shape))
 
 
 def avg_pool2d_backward(
@@ -85,30 +87,34 @@ def avg_pool2d_backward(
     check_pool_gradient(grad_output, self, size)
     if self.dtype.category != dt.FLOATING and self.dtype is not dt.int64:
         raise not_implemented("avg_pool2d_backward", self.dtype)
+    result = empty_as(self, self.shape)
+    if not self._geometry.stored:
+        return result
     if use_compiled(self.numel(), COMPILED) and _agree(grad_output, self):
-        dx = empty_as(self, self.shape)
-        kernels = compiled_for(grad_output, dx)
+        kernels = compiled_for(grad_output, result)
         divisors = divisors_of(self, size, kernel, stride, padding, count_include_pad, divisor_override)
         window = (*kernel, *self.shape[-2:], *size, *padding, *stride)
-        if kernels and kernels.run("avg_pool_backward", grad_output, divisors, dx, *window):
-            return dx
+        if kernels and kernels.run("avg_pool_backward", grad_output, divisors, result, *window):
+            return result
     g = _wide(grad_output)
     image = self.shape[-2:]
     divisor = divisor_override or window_sizes(size, image, kernel, stride, padding, count_include_pad)
     g = g / np.asarray(divisor, g.dtype)
     for axis in (-2, -1):  # the sum over a window's offsets is a sum over rows, then over columns
         g = _spread(g, axis, image[axis], kernel[axis], stride[axis], padding[axis])
-    return result_like(self, g, self.dtype)
+    return fill(result, g)
 
 
 def _adaptive_avg_pool2d_backward(grad_output: Any, self: Any) -> Any:
     """Each gradient, over its window's size, at all elements of the window; the windows are those of `_adaptive_avg_pool2d`."""
     check_adaptive_gradient("adaptive_avg_pool2d_backward", 2, grad_output, self, "grad_output")
+    result = empty_as(self, self.shape)
+    if not self._geometry.stored:
+        return result
     if use_compiled(self.numel(), COMPILED) and _agree(grad_output, self):
-        dx = empty_as(self, self.shape)
-        kernels = compiled_for(grad_output, dx)
-        if kernels and kernels.run("adaptive_pool_backward", grad_output, dx, *self.shape[-2:], *grad_output.shape[-2:]):
-            return dx
+        kernels = compiled_for(grad_output, result)
+        if kernels and kernels.run("adaptive_pool_backward", grad_output, result, *self.shape[-2:], *grad_output.shape[-2:]):
+            return result
     g = _wide(grad_output)
     for axis in (-2, -1):
         n, m = self.shape[axis], g.shape[axis]
@@ -118,7 +124,7 @@ def _adaptive_avg_pool2d_backward(grad_output: Any, self: Any) -> Any:
             start, end = i * n // m, -(-(i + 1) * n // m)
             target[start:end] += source[i] / g.dtype.type(end - start)
         g = dx
-    return result_like(self, g, self.dtype)
+    return fill(result, g)
 
 
 def check_pool_gradient(grad_output: Any, self: Any, size: Sequence[int], indices: Any = None) -> None:

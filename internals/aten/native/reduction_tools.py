@@ -9,7 +9,7 @@ does the blocks of the sum inside the vectorised loop.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from math import prod
 from typing import Any
@@ -18,6 +18,7 @@ import numpy as np
 
 from internals.aten.set_output import set_output
 from internals.core import dtype as dt
+from internals.core.device import META
 from internals.core.dtype import dtype
 from internals.core.float_errors import quiet, restore
 from internals.core.geometry import Geometry, contiguous_geometry, wrap_dims
@@ -41,11 +42,15 @@ def reduced_sizes(sizes: Sequence[int], dims: Sequence[int], keepdim: bool) -> t
     return tuple(n for d, n in enumerate(sizes) if d not in dims)
 
 
-def store(self: Any, result: Any, dims: Sequence[int], keepdim: bool, d: dtype, out: Any = None) -> Any:
-    """Put a numpy result, whose reduced dimensions are gone, into a tensor of dtype `d`."""
-    target = set_output(reduced_sizes(self._geometry.sizes, dims, keepdim), d, out)
+def store(
+    self: Any, loop: Callable[[], Any], dims: Sequence[int], keepdim: bool, d: dtype, out: Any = None
+) -> Any:
+    """A tensor of dtype `d` with what `loop` gives, a numpy result whose reduced dimensions are gone. On "meta" it is not run."""
+    on_meta = self._geometry.device is META
+    result: Any = None if on_meta else loop()  # before `out`, which may be `self`, is resized
+    target = set_output(reduced_sizes(self._geometry.sizes, dims, keepdim), d, out, device=self._geometry.device)
     g = target._geometry
-    if g.numel:
+    if g.stored:
         array(target)[...] = result if not keepdim or not dims else result.reshape(g.sizes)
     return target
 
@@ -74,7 +79,7 @@ def total(a: Any, axes: tuple[int, ...]) -> Any:
 def quick_sum(self: Any, dim: Sequence[int] | None, keepdim: bool, mean: bool = False) -> Any:
     """The sum, or mean, of contiguous floats where one numpy call adds up well enough; None for everything else."""
     geometry = self._geometry
-    if geometry.numel >= settings.least:
+    if geometry.stored >= settings.least:
         found = compiled_sum(self, dim, keepdim, geometry.dtype, None, mean)
         if found is not None:
             return found

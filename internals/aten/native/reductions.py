@@ -55,11 +55,11 @@ def sum_dim_IntList(
         return quick
     dims = reduced_dims(self, dim)
     d = sum_dtype(self, dtype, out)
-    if self._geometry.numel >= settings.least and (found := compiled_sum(self, dim, keepdim, d, out, False)) is not None:
+    if self._geometry.stored >= settings.least and (found := compiled_sum(self, dim, keepdim, d, out, False)) is not None:
         return found
     if d is dt.bool_:
-        return store(self, np.logical_or.reduce(array(self), axis=dims), dims, keepdim, d, out)
-    return store(self, quietly(total, cast(self, d), dims), dims, keepdim, d, out)
+        return store(self, lambda: np.logical_or.reduce(array(self), axis=dims), dims, keepdim, d, out)
+    return store(self, lambda: quietly(total, cast(self, d), dims), dims, keepdim, d, out)
 
 
 def sum_to_size(self: Any, size: Sequence[int]) -> Any:
@@ -97,11 +97,11 @@ def mean_dim(
     if dtype is None and out is None and (quick := quick_sum(self, dim, keepdim, True)) is not None:
         return quick
     d = mean_dtype(self, dtype, out)
-    if self._geometry.numel >= settings.least and (found := compiled_sum(self, dim, keepdim, d, out, True)) is not None:
+    if self._geometry.stored >= settings.least and (found := compiled_sum(self, dim, keepdim, d, out, True)) is not None:
         return found
     dims = reduced_dims(self, dim)
     n = product([self.shape[i] for i in dims])
-    return store(self, quietly(_mean, cast(self, d), dims, n), dims, keepdim, d, out)
+    return store(self, lambda: quietly(_mean, cast(self, d), dims, n), dims, keepdim, d, out)
 
 
 def nansum(
@@ -116,8 +116,7 @@ def nansum(
         return sum_dim_IntList(self, dim, keepdim, dtype, out)
     if self.numel() and (d.is_complex or (d.category < FLOATING and dtype is None)):
         raise not_implemented("nansum_cpu", d)
-    a = array(self)
-    return store(self, quietly(total, np.where(np.isnan(a), 0, a).astype(d.np), dims), dims, keepdim, d, out)
+    return store(self, lambda: quietly(total, _without_nan(array(self)).astype(d.np), dims), dims, keepdim, d, out)
 
 
 def nanmean(self: Any, dim: Sequence[int] | None = None, keepdim: bool = False, dtype: dtype | None = None) -> Any:
@@ -170,7 +169,11 @@ def all_dims(self: Any, dim: Sequence[int] | None = None, keepdim: bool = False,
 
 
 def _count_nonzero(self: Any, dims: tuple[int, ...]) -> Any:
-    return store(self, np.count_nonzero(array(self), dims), dims, False, dt.int64)
+    return store(self, lambda: np.count_nonzero(array(self), dims), dims, False, dt.int64)
+
+
+def _without_nan(a: Any) -> Any:
+    return np.where(np.isnan(a), 0, a)
 
 
 def _mean(a: Any, axes: tuple[int, ...], n: int) -> Any:
@@ -209,13 +212,12 @@ def truth_dtype(name: str, self: Any, out: Any) -> Any:
 
 def _product(self: Any, dims: tuple[int, ...], keepdim: bool, dtype: dtype | None, out: Any) -> Any:
     d = sum_dtype(self, dtype, out)
-    if self.numel() >= settings.least and (found := compiled_product(self, dims, keepdim, d, out)) is not None:
+    if self._geometry.stored >= settings.least and (found := compiled_product(self, dims, keepdim, d, out)) is not None:
         return found
-    a = cast(self, d)
     if d is dt.bool_:
-        return store(self, np.logical_and.reduce(a, axis=dims), dims, keepdim, d, out)
+        return store(self, lambda: np.logical_and.reduce(cast(self, d), axis=dims), dims, keepdim, d, out)
     accumulate = np.float32 if d is dt.float16 else d.np
-    return store(self, quietly(np.multiply.reduce, a, dims, accumulate), dims, keepdim, d, out)
+    return store(self, lambda: quietly(np.multiply.reduce, cast(self, d), dims, accumulate), dims, keepdim, d, out)
 
 
 def compiled_product(self: Any, dims: tuple[int, ...], keepdim: bool, d: Any, out: Any) -> Any:
@@ -232,7 +234,7 @@ def compiled_product(self: Any, dims: tuple[int, ...], keepdim: bool, d: Any, ou
 
 def _truth(name: str, loop: Any, self: Any, dims: tuple[int, ...], keepdim: bool, out: Any) -> Any:
     d = truth_dtype(name, self, out)
-    return store(self, loop.reduce(array(self), axis=dims), dims, keepdim, d, out)
+    return store(self, lambda: loop.reduce(array(self), axis=dims), dims, keepdim, d, out)
 
 
 def listed_dims(self: Any, dim: Sequence[int] | None) -> tuple[int, ...]:

@@ -28,7 +28,8 @@ def upsample_nearest2d(self: Any, output_size: Sequence[int], scales_h: float | 
         nearest_positions(n, m, scale) for n, m, scale in zip(self.shape[2:], output_size, (scales_h, scales_w))
     )
     out = empty_as(self, (*self.shape[:2], *output_size))
-    array(out)[...] = array(self)[:, :, rows[:, None], columns]
+    if self._geometry.stored:
+        array(out)[...] = array(self)[:, :, rows[:, None], columns]
     return out
 
 
@@ -41,6 +42,9 @@ def upsample_bilinear2d(
         from .resampling_any import resample
 
         return resample(self, output_size, "linear", align_corners, (scales_h, scales_w))
+    out = empty_as(self, (*self.shape[:2], *output_size))
+    if not self._geometry.stored:
+        return out
     compute = np.float64 if self.dtype is dt.float64 else np.float32
     mixed = array(self).astype(compute, copy=False)
     for dim, m, scale in zip((2, 3), output_size, (scales_h, scales_w)):
@@ -48,7 +52,6 @@ def upsample_bilinear2d(
         share = share if dim == 3 else share[:, None]
         with np.errstate(invalid="ignore"):  # nothing of infinity is NaN
             mixed = mixed.take(low, dim) * (1 - share) + mixed.take(high, dim) * share
-    out = empty_as(self, (*self.shape[:2], *output_size))
     array(out)[...] = mixed
     return out
 

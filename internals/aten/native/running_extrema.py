@@ -40,17 +40,22 @@ def cummin(self: Any, dim: int, out: Any = None) -> Any:
 
 def _run(name: str, loop: Any, self: Any, dim: int, out: Any) -> tuple[Any, Any]:
     out_values, out_indices = out or (None, None)
-    values, indices = set_output(self.shape, self.dtype, out_values), set_output(self.shape, dt.int64, out_indices)
+    values = set_output(self.shape, self.dtype, out_values, device=self.device)
+    indices = set_output(self.shape, dt.int64, out_indices, device=self.device)
     if not self.numel():
         return values, indices
     if not self.dim():
         if dim not in (0, -1):
             raise IndexError(f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
-        array(values)[...], array(indices)[...] = array(self), 0
+        if self._geometry.stored:
+            array(values)[...], array(indices)[...] = array(self), 0
         return values, indices
-    d, a = wrap_dim(dim, self.dim()), array(self)
+    d = wrap_dim(dim, self.dim())
     if self.dtype.category == COMPLEX:
         raise not_implemented(f"{name}_cpu", self.dtype)
+    if not self._geometry.stored:
+        return values, indices
+    a = array(self)
     best = loop.accumulate(a, d)
     is_record = a == best
     if a.dtype.kind == "f":

@@ -48,8 +48,8 @@ def logcumsumexp(self: Any, dim: int, out: Any = None) -> Any:
         )
     if self.dtype.category < FLOATING:
         raise not_implemented("logcumsumexp_out_cpu", self.dtype)
-    target = set_output(self.shape, self.dtype, out)
-    if not self.numel():
+    target = set_output(self.shape, self.dtype, out, device=self.device)
+    if not self._geometry.stored:
         return target
     a = array(self)
     if a.ndim and self.is_complex():
@@ -78,7 +78,7 @@ def check_scan(kernel: str, self: Any, dim: int, dtype: dtype | None, out: Any) 
 
 def _scan(kernel: str, loop: Any, self: Any, dim: int, dtype: dtype | None, out: Any) -> Any:
     d, target = check_scan(kernel, self, dim, dtype, out)
-    if not target.numel():
+    if not target._geometry.stored:
         return target
     result = target.dtype
     if target.numel() >= settings.least and _compiled(loop, self, d, target):

@@ -22,6 +22,7 @@ import numpy as np
 
 from internals.aten.set_output import set_output
 from internals.core import dtype as dt
+from internals.core.device import META
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.geometry import wrap_dim
 from internals.core.scalar import checked
@@ -42,10 +43,10 @@ REDUCE_WARNING = (
 def gather(self: TensorImpl, dim: int, index: TensorImpl, sparse_grad: bool = False, out: Any = None) -> Any:
     """An element of `self` for every element of `index`, which says where along `dim` it stands. Has the shape of `index`."""
     d = check_gather(self, dim, index)
-    out = set_output(index.shape, self.dtype, out)
-    if index.numel() >= settings.least and compiled().gather(out, self, d, index):
+    out = set_output(index.shape, self.dtype, out, device=self.device)
+    if index._geometry.stored >= settings.least and compiled().gather(out, self, d, index):
         return out
-    if index.numel():
+    if index._geometry.stored:
         positions = np.atleast_1d(snapshot(index))
         check_positions(positions, d, sizes_of(self)[d])
         source = cropped(np.atleast_1d(array(self)), positions.shape, d)
@@ -84,8 +85,10 @@ def scatter_add(self: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl, 
 def index_select(self: TensorImpl, dim: int, index: TensorImpl, out: Any = None) -> Any:
     """The slices of `self` at the positions `index` (0-d or 1-d) along `dim`."""
     d = check_index_select(self, dim, index, out)
+    sizes = (*self.shape[:d], *sizes_of(index), *self.shape[d + 1 :])
+    if self.device is META:
+        return set_output(sizes if self.dim() else (), self.dtype, out, device=META)
     source = np.atleast_1d(array(self))
-    sizes = source.shape[:d] + (index.shape or (1,)) + source.shape[d + 1 :]
     if prod(sizes) >= settings.least and source.size:
         out = set_output(sizes if self.dim() else (), self.dtype, out)
         if compiled().index_select(out, self, d, index):
@@ -108,8 +111,11 @@ def index_add(
     """A copy of `self` with `alpha` times the slices of `source` added at the positions `index` along `dim`."""
     d = check_index_add(self, dim, index, source)
     target, done = copy_of(self, out), False
+    factor = checked(alpha, self.dtype)
+    if target.device is META:
+        return target
     if source.numel() >= settings.least:
-        done = compiled().index_add(target, d, index, source, checked(alpha, self.dtype))
+        done = compiled().index_add(target, d, index, source, factor)
     if done:
         return target
     positions = np.atleast_1d(snapshot(index))
@@ -119,7 +125,7 @@ def index_add(
         return target
     addend = np.atleast_1d(array(source))
     if alpha != 1:
-        addend = np.multiply(addend, checked(alpha, self.dtype))
+        addend = np.multiply(addend, factor)
     memory = np.atleast_1d(array(target))
     with np.errstate(all="ignore"):
         add_at(np.moveaxis(memory, d, 0), positions, np.moveaxis(addend, d, 0))
@@ -130,7 +136,7 @@ def _scatter(self: TensorImpl, dim: int, index: TensorImpl, src: Any, out: Any, 
     d = check_scatter(self, dim, index, src, reduce)
     values: Any = None if isinstance(src, TensorImpl) else checked(src, self.dtype)
     target = copy_of(self, out)
-    if not index.numel():
+    if not index._geometry.stored:
         return target
     number_or_tensor = src if isinstance(src, TensorImpl) else values
     done = index.numel() >= settings.least and compiled().scatter(target, d, index, number_or_tensor, reduce)
@@ -166,8 +172,8 @@ def copy_of(self: TensorImpl, out: Any, keep_layout: bool = False) -> Any:
     """
     if out is None and keep_layout:
         return clone(self, None)
-    target = set_output(self.shape, self.dtype, out, out is self)
-    if target is not self and target.numel():
+    target = set_output(self.shape, self.dtype, out, out is self, self.device)
+    if target is not self and target._geometry.stored:
         array(target)[...] = array(self)
     return target
 

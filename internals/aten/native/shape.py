@@ -28,9 +28,9 @@ def flip(self: TensorImpl, dims: Sequence[int]) -> Any:
     wrapped = check_flip(self, dims)
     g = self._geometry
     out = empty(geometry(g.sizes, strides_like(self), g.dtype, g.device))
-    if g.numel >= settings.least and _flipped_by_machine_code(out, self, wrapped):
+    if g.stored >= settings.least and _flipped_by_machine_code(out, self, wrapped):
         return out
-    if g.numel:
+    if g.stored:
         array(out)[...] = np.flip(array(self), tuple(wrapped)) if g.sizes else array(self)
     return out
 
@@ -39,7 +39,7 @@ def roll(self: TensorImpl, shifts: Sequence[int], dims: Sequence[int] = ()) -> A
     """A copy shifted along `dims`; what leaves at one end enters at the other. Without `dims` the flattened elements roll."""
     wrapped: Sequence[int] = check_roll(self, shifts, dims)
     out = empty_contiguous(self.shape, self.dtype, self.device)
-    if not out.numel():
+    if not out._geometry.stored:
         return out
     a, target = array(self), array(out)
     if not dims:
@@ -69,7 +69,7 @@ def repeat(self: TensorImpl, repeats: Sequence[int]) -> Any:
     """Copies of the tensor side by side: `repeats[d]` of them along dimension d; there may be more dimensions than before."""
     padded, sizes = repeated_sizes(self, repeats)
     out = empty_contiguous(sizes, self.dtype, self.device)
-    if out.numel():
+    if out._geometry.stored:
         split = [x for n, r in zip(padded, repeats) for x in (r, n)]
         array(out).reshape(split)[...] = array(self).reshape([x for n in padded for x in (1, n)])
     return out
@@ -194,8 +194,8 @@ def broadcast_tensors(tensors: Sequence[Any]) -> Any:
 
 def _triangle(name: str, loop: Any, self: TensorImpl, diagonal: int, out: Any) -> Any:
     check_triangle(name, self)
-    out = set_output(self.shape, self.dtype, out, out is self)
-    if out.numel():
+    out = set_output(self.shape, self.dtype, out, out is self, self.device)
+    if out._geometry.stored:
         rows, columns = self.shape[-2:]
         array(out)[...] = loop(array(self), max(-rows, min(diagonal, columns)))
     return out

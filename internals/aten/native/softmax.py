@@ -34,9 +34,9 @@ from .gradient_checks import check_same_dtype
 def _softmax(self: TensorImpl, dim: int, half_to_float: bool, out: Any = None) -> Any:
     """exp(self) divided by its sum along `dim`."""
     result, x, d = _prepare("softmax", self, dim, half_to_float, out)
-    if self._geometry.numel >= settings.least and _compiled("softmax", self, result, d):
+    if self._geometry.stored >= settings.least and _compiled("softmax", self, result, d):
         return result
-    if self.numel():
+    if self._geometry.stored:
         d, target, x = _short_rows_as_columns(d, array(result), x)
         token = quiet()
         e = np.exp(x - np.maximum.reduce(x, d, keepdims=True))
@@ -48,9 +48,9 @@ def _softmax(self: TensorImpl, dim: int, half_to_float: bool, out: Any = None) -
 def _log_softmax(self: TensorImpl, dim: int, half_to_float: bool, out: Any = None) -> Any:
     """`self` minus the logarithm of the sum of exp(self) along `dim`."""
     result, x, d = _prepare("log_softmax", self, dim, half_to_float, out)
-    if self._geometry.numel >= settings.least and _compiled("log_softmax", self, result, d):
+    if self._geometry.stored >= settings.least and _compiled("log_softmax", self, result, d):
         return result
-    if self.numel():
+    if self._geometry.stored:
         d, target, x = _short_rows_as_columns(d, array(result), x)
         token = quiet()
         shifted = x - np.maximum.reduce(x, d, keepdims=True)
@@ -63,9 +63,9 @@ def _log_softmax(self: TensorImpl, dim: int, half_to_float: bool, out: Any = Non
 def _softmax_backward_data(grad_output: TensorImpl, output: TensorImpl, dim: int, input_dtype: dtype) -> Any:
     """output * (grad_output - sum of grad_output * output along `dim`): what softmax's argument gets back."""
     result, g, y, d = _prepare_backward("softmax", grad_output, output, dim)
-    if g.size >= settings.least and _compiled_backward("softmax", grad_output, output, result, d):
+    if result._geometry.stored >= settings.least and _compiled_backward("softmax", grad_output, output, result, d):
         return result
-    if g.size:
+    if result._geometry.stored:
         token = quiet()
         dx = g * y
         y = y * _sums(dx, d)
@@ -77,9 +77,9 @@ def _softmax_backward_data(grad_output: TensorImpl, output: TensorImpl, dim: int
 def _log_softmax_backward_data(grad_output: TensorImpl, output: TensorImpl, dim: int, input_dtype: dtype) -> Any:
     """grad_output - exp(output) * (sum of grad_output along `dim`): what log_softmax's argument gets back."""
     result, g, y, d = _prepare_backward("log_softmax", grad_output, output, dim)
-    if g.size >= settings.least and _compiled_backward("log_softmax", grad_output, output, result, d):
+    if result._geometry.stored >= settings.least and _compiled_backward("log_softmax", grad_output, output, result, d):
         return result
-    if g.size:
+    if result._geometry.stored:
         token = quiet()
         dx = np.exp(y)
         dx *= _sums(g, d)
@@ -116,6 +116,8 @@ def _prepare(name: str, self: TensorImpl, dim: int, half_to_float: bool, out: An
     if out is None and g.fast and g.takes_floats and g.sizes and not half_to_float:
         return empty(g), array(self), dim if 0 <= dim < len(g.sizes) else wrap_dim(dim, len(g.sizes))
     result, d = check_softmax(name, self, dim, half_to_float, out)
+    if not self._geometry.stored:
+        return result, None, None
     x = array(self)
     x = x.astype(np.float32) if self.dtype is dt.float16 else x
     return result, x, d if self.dim() else None
@@ -139,10 +141,12 @@ def _prepare_backward(name: str, grad_output: TensorImpl, output: TensorImpl, di
     geometry = output._geometry.without_grad
     if grad_output._geometry.without_grad is not geometry or geometry.dtype.category != dt.FLOATING:
         check_softmax_backward(name, grad_output, output, dim)
+    result = empty(geometry) if geometry.plain else empty_contiguous(geometry.sizes, geometry.dtype, geometry.device)
+    if not geometry.stored:
+        return result, None, None, None
     g, y = array(grad_output), array(output)
     if geometry.dtype is dt.float16:
         g, y = g.astype(np.float32), y.astype(np.float32)
-    result = empty(geometry) if geometry.plain else empty_contiguous(geometry.sizes, geometry.dtype)
     return result, g, y, wrap_dim(dim, y.ndim) if y.ndim else None
 
 

@@ -33,9 +33,9 @@ def sort_stable(self: TensorImpl, stable: bool | None, dim: int = -1, descending
     """`sort`; equal elements keep their order whatever `stable` says."""
     d = check_sort(self, dim)
     values, indices = sort_outputs(self, out)
-    if self.numel() >= settings.least and _compiled_sort(self, values, indices, d, descending):
+    if self._geometry.stored >= settings.least and _compiled_sort(self, values, indices, d, descending):
         return (return_types.sort if out is None else return_types.sort_out)(values, indices)
-    if self.numel():
+    if self._geometry.stored:
         a = np.atleast_1d(snapshot(self))
         order = _order(a, d, descending)
         array(values)[...] = np.take_along_axis(a, order, d).reshape(self.shape)
@@ -61,12 +61,12 @@ def topk(self: TensorImpl, k: int, dim: int = -1, largest: bool = True, sorted: 
     """The `k` largest (or smallest) along `dim`, in order, and their positions. Raises RuntimeError when there are fewer."""
     d = check_topk(self, k, dim)
     sizes = (*self.shape[:d], k, *self.shape[d + 1 :]) if self.dim() else ()
-    values = set_output(sizes, self.dtype, out and out[0])
-    indices = set_output(sizes, dt.int64, out and out[1])
-    if self.numel() >= settings.least and (found := _compiled_topk(self, k, d, largest)) is not None:
+    values = set_output(sizes, self.dtype, out and out[0], device=self.device)
+    indices = set_output(sizes, dt.int64, out and out[1], device=self.device)
+    if self._geometry.stored >= settings.least and (found := _compiled_topk(self, k, d, largest)) is not None:
         array(values)[...], array(indices)[...] = found
         return (return_types.topk if out is None else return_types.topk_out)(values, indices)
-    if values.numel():
+    if values._geometry.stored:
         a = np.atleast_1d(snapshot(self))
         chosen = _chosen(a, k if self.dim() else 1, d, largest)
         found = np.take_along_axis(a, chosen, d)
