@@ -21,7 +21,7 @@ from internals.core.geometry import bytes_spanned, geometry
 from internals.core.storage import Storage
 from internals.core.tensor_impl import TensorImpl, make
 from tests.op_arguments import arguments
-from tests.support import first_line, full, outcome
+from tests.support import full, outcome
 from tests.test_op_fuzz import OPS, build, is_called
 
 CALLS = 40 if full() else 8
@@ -33,7 +33,7 @@ def has_part(op: OperatorHandle) -> bool:
     return DispatchKey.Meta in op.kernels and reads and is_called(op)
 
 
-def called(op: OperatorHandle, given: list[Any]) -> tuple[Any, BaseException | None]:
+def called(op: OperatorHandle, given: list[Any]) -> tuple[Any, Exception | None]:
     return outcome(lambda: op(*given))
 
 
@@ -56,7 +56,7 @@ def shapes(x: Any) -> Any:
     return list(x.shape), x.dtype, x.stride() if x.numel() else None
 
 
-@pytest.mark.parametrize("op", filter(has_part, OPS), ids=lambda op: op.name.removeprefix("aten::"))
+@pytest.mark.parametrize("op", [op for op in OPS if has_part(op)], ids=lambda op: op.name.removeprefix("aten::"))
 def test_as_with_data(op: OperatorHandle) -> None:
     stream = np.random.default_rng(zlib.crc32(op.name.encode()))
     agreed = 0
@@ -68,7 +68,7 @@ def test_as_with_data(op: OperatorHandle) -> None:
         found, refused = called(op, stand_ins)
         about = f"{op.schema}\n{values}\n"
         if error is not None:
-            same = type(refused) is type(error) and first_line(refused) == first_line(error)
+            same = type(refused) is type(error) and str(refused) == str(error)
             assert same or re.match(OTHER_ERRORS, str(error)), f"{about}{error!r}, without data {refused!r}, {shapes(found)}"
             continue
         assert refused is None, f"{about}without data: {refused!r}"

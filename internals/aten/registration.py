@@ -99,6 +99,8 @@ def _kernel(op: OperatorHandle, key: str, target: str) -> KernelFunction:
         return MadeKernel(full, op, "internals.autograd.kernel:recording", takes_keys=True)
     if key == "CUDA":  # called once all tensors are known to be on one device
         return MadeKernel(full, op, "internals.cuda.device_check:checked")
+    if key == "Meta":
+        return MadeKernel(full, op, "internals.aten.meta:checked")
     return KernelFunction(full, takes_keys=key == "Autograd", only_records=key == "Autograd")
 
 

@@ -32,16 +32,16 @@ class Geometry:
     """Sizes, strides (in elements), dtype, device and dispatch keys, with what follows from them.
 
     `numel` elements, of which `stored` are in memory: none on "meta"; `span`, how many lie from the first to the last, gaps
-    included; `nbytes` a contiguous copy needs;
-    `is_contiguous`; `plain`: a contiguous CPU tensor with memory, of which nothing is recorded; `fast`: plain and of a
-    floating or complex dtype, the case the fast lane is for; `free_list`: the allocator's free list that serves plain
-    tensors; `without_grad`: the same less the bit `RECORDS`, which is what a kernel gives its result; `with_grad`: the same with
-    that bit, once somebody asked for it (`requiring_grad`); `fast_recorded`: `fast` but for that bit; `alone`: a tuple of nothing
-    but this geometry.
+    included; `nbytes` a contiguous copy needs; `is_contiguous`; `plain`: a contiguous CPU tensor with memory, of which nothing
+    is recorded; `fast`: plain and of a floating or complex dtype, the case the fast lane is for; `free_list`: the allocator's
+    free list that serves plain tensors; `without_grad`: the same less the bit `RECORDS`, which is what a kernel gives its
+    result; `with_grad`: the same with that bit, once somebody asked for it (`requiring_grad`); `fast_recorded`: `fast` but for
+    that bit; `alone`: a tuple of nothing but this geometry.
     """
 
-    __slots__ = ("sizes", "strides", "dtype", "device", "keys", "numel", "stored", "span", "nbytes", "is_contiguous",
-                 "plain", "fast", "takes_floats", "free_list", "like", "without_grad", "with_grad", "fast_recorded", "alone")  # fmt: skip
+    __slots__ = ("sizes", "strides", "dtype", "device", "keys", "numel", "stored", "span", "nbytes",
+                 "is_contiguous", "plain", "fast", "takes_floats", "free_list", "like", "without_grad", "with_grad",
+                 "fast_recorded", "alone")  # fmt: skip
 
     sizes: Size
     strides: tuple[int, ...]

@@ -214,14 +214,19 @@ def test_nothing_to_read_or_write() -> None:
 
 def test_meta_tensors_have_no_memory() -> None:
     x, index = T.empty(300, 300, device="meta"), T.zeros(300, 300, dtype=T.int64)
-    for call in (
-        lambda: x.gather(0, index),
-        lambda: x.flip(0),
-        lambda: T.cat([x, x]),
-        lambda: x.index_select(0, index[0]),
-    ):
-        with compiled_kernels(threshold=0), pytest.raises((RuntimeError, NotImplementedError), match=r"(?i)meta"):
-            call()
+    layer_norm = T.nn.functional.layer_norm
+    with compiled_kernels(threshold=0):
+        for result in (x.flip(0), T.cat([x[:100], x[100:]]), x.sort(0)[0], layer_norm(x, (300,)), x @ x):
+            assert result.is_meta and result.shape == (300, 300)
+        for call in (
+            lambda: x.gather(0, index),
+            lambda: x.index_select(0, index[0]),
+            lambda: T.cat([x, T.ones(300, 300)]),
+            lambda: layer_norm(T.ones(300, 300), (300,), x[0]),
+            lambda: x.scatter_(0, index, 1.0),
+        ):
+            with pytest.raises(RuntimeError, match=r"^Tensor on device \w+ is not on the expected device \w+!$"):
+                call()
 
 
 def test_out_may_share_memory_with_what_is_read() -> None:
