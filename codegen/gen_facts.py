@@ -44,10 +44,12 @@ def write_facts(functions: list[NativeFunction], derivatives: dict[str, Derivati
         _set(t.upper(), [f for f in functions if t in f.tags], f"PyTorch's tag `{t}`.")
         for t in TAGS
     ]
+    structured = [f for f in functions if f.structured]
     unchecked = [f for f in functions if f.device_check == "NoCheck"]
     return "\n".join((
         HEAD, *sets,
         _set("NO_DEVICE_CHECK", unchecked, "Their entries say `device_check: NoCheck`."),
+        _set("STRUCTURED", structured, "PyTorch's kernels are structured ones."),
         _dict(
             "SAME_AS",
             {name: first for name, first in second.items() if first in lines},

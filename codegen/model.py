@@ -2,7 +2,7 @@
 
     func        the schema. `Tensor(a!)` is written to; `Tensor(a)` in and out is a view.
     variants    function (default), method, both, or none: where Python finds it.
-    structured  the kernel takes `out=`: in-place and out= variants write straight through it.
+    structured  PyTorch's kernel is a structured one, which decides what its wrapper is called in errors.
     autogen     the in-place and out= twins that codegen derives from this line; of a view also the twin that copies,
                 `select_copy.int`, and that one's out= twin.
     no_overlap  arguments that must share no memory with what a twin writes; with no_partial_overlap they may be the very same

@@ -181,7 +181,92 @@ VIEW_COPY = frozenset("""
 # Their entries say `device_check: NoCheck`.
 NO_DEVICE_CHECK = frozenset("""
     mse_loss mse_loss.out smooth_l1_loss smooth_l1_loss.out binary_cross_entropy binary_cross_entropy.out cumsum cumsum_
-    cumsum.out cumprod cumprod_ cumprod.out
+    cumsum.out cumprod cumprod_ cumprod.out copy_ fill_.Tensor fill_.Scalar set_.source_Tensor_storage_offset
+    set_.source_Tensor set_.source_Storage set_.source_Storage_storage_offset
+""".split())
+
+# PyTorch's kernels are structured ones.
+STRUCTURED = frozenset("""
+    sgn sgn_ sgn.out index.Tensor index.Tensor_out gather gather.out scatter.src scatter_.src scatter.src_out scatter.value
+    scatter_.value scatter.value_out scatter.reduce scatter_.reduce scatter.reduce_out scatter.value_reduce
+    scatter_.value_reduce scatter.value_reduce_out scatter_add scatter_add_ scatter_add.out index_add index_add_ index_add.out
+    cat cat.out tril tril_ tril.out triu triu_ triu.out _linalg_det _linalg_det.result _linalg_slogdet _linalg_slogdet.sign
+    linalg_inv_ex linalg_inv_ex.inverse _linalg_solve_ex _linalg_solve_ex.result triangular_solve triangular_solve.X
+    linalg_cholesky_ex linalg_cholesky_ex.L linalg_qr linalg_qr.out _linalg_svd _linalg_svd.U _linalg_eigh
+    _linalg_eigh.eigenvalues linalg_lu_factor_ex linalg_lu_factor_ex.out linalg_lu linalg_lu.out lu_unpack lu_unpack.out
+    linalg_lu_solve linalg_lu_solve.out linalg_ldl_factor_ex linalg_ldl_factor_ex.out linalg_ldl_solve linalg_ldl_solve.out
+    linalg_cross linalg_cross.out mm mm.out bmm bmm.out addmm addmm_ addmm.out addmv addmv_ addmv.out baddbmm baddbmm_
+    baddbmm.out scatter_reduce.two scatter_reduce_.two scatter_reduce.two_out index_reduce index_reduce_ index_reduce.out
+    index_copy index_copy_ index_copy.out gelu gelu_ gelu.out silu silu_ silu.out leaky_relu leaky_relu_ leaky_relu.out elu
+    elu_ elu.out softplus softplus.out hardsigmoid hardsigmoid_ hardsigmoid.out mish mish_ mish.out glu glu.out hardshrink
+    hardshrink.out softshrink softshrink.out threshold threshold_ threshold.out threshold_backward leaky_relu_backward
+    elu_backward gelu_backward silu_backward softplus_backward hardsigmoid_backward hardshrink_backward softshrink_backward
+    logit_backward sigmoid_backward tanh_backward _softmax _softmax.out _log_softmax _log_softmax.out _softmax_backward_data
+    _log_softmax_backward_data nll_loss_forward mse_loss mse_loss.out smooth_l1_loss smooth_l1_loss.out nll_loss_backward
+    max_pool2d_with_indices max_pool2d_with_indices.out avg_pool2d avg_pool2d.out max_pool2d_with_indices_backward
+    avg_pool2d_backward avg_pool3d avg_pool3d.out avg_pool3d_backward fractional_max_pool2d fractional_max_pool2d_backward
+    fractional_max_pool3d adaptive_max_pool2d adaptive_max_pool3d upsample_nearest2d upsample_nearest2d.out
+    upsample_bilinear2d upsample_bilinear2d.out upsample_nearest2d_backward upsample_bilinear2d_backward upsample_nearest1d
+    upsample_nearest1d.out upsample_nearest1d_backward upsample_nearest3d upsample_nearest3d.out upsample_nearest3d_backward
+    _upsample_nearest_exact1d _upsample_nearest_exact1d.out _upsample_nearest_exact1d_backward _upsample_nearest_exact2d
+    _upsample_nearest_exact2d.out _upsample_nearest_exact2d_backward _upsample_nearest_exact3d _upsample_nearest_exact3d.out
+    _upsample_nearest_exact3d_backward upsample_linear1d upsample_linear1d.out upsample_linear1d_backward upsample_trilinear3d
+    upsample_trilinear3d.out upsample_trilinear3d_backward upsample_bicubic2d upsample_bicubic2d.out
+    upsample_bicubic2d_backward _upsample_bilinear2d_aa _upsample_bilinear2d_aa.out _upsample_bilinear2d_aa_backward
+    _upsample_bicubic2d_aa _upsample_bicubic2d_aa.out _upsample_bicubic2d_aa_backward _upsample_lanczos2d_aa
+    _upsample_lanczos2d_aa.out _upsample_lanczos2d_aa_backward reflection_pad1d reflection_pad1d.out reflection_pad1d_backward
+    replication_pad1d replication_pad1d.out replication_pad1d_backward replication_pad2d replication_pad2d.out
+    reflection_pad3d reflection_pad3d.out reflection_pad3d_backward replication_pad3d replication_pad3d.out
+    adaptive_max_pool2d_backward adaptive_max_pool3d_backward sort.stable sort.values_stable topk topk.values add.Tensor
+    add_.Tensor add.out sub.Tensor sub_.Tensor sub.out mul.Tensor mul_.Tensor mul.out div.Tensor div_.Tensor div.out
+    div.Tensor_mode div_.Tensor_mode div.out_mode remainder.Tensor remainder_.Tensor remainder.Tensor_out fmod.Tensor
+    fmod_.Tensor fmod.Tensor_out pow.Tensor_Tensor pow_.Tensor pow.Tensor_Tensor_out pow.Scalar pow.Scalar_out
+    pow.Tensor_Scalar pow_.Scalar pow.Tensor_Scalar_out atan2 atan2_ atan2.out maximum maximum.out minimum minimum.out
+    eq.Scalar eq_.Scalar eq.Scalar_out eq.Tensor eq_.Tensor eq.Tensor_out ne.Scalar ne_.Scalar ne.Scalar_out ne.Tensor
+    ne_.Tensor ne.Tensor_out lt.Scalar lt_.Scalar lt.Scalar_out lt.Tensor lt_.Tensor lt.Tensor_out le.Scalar le_.Scalar
+    le.Scalar_out le.Tensor le_.Tensor le.Tensor_out gt.Scalar gt_.Scalar gt.Scalar_out gt.Tensor gt_.Tensor gt.Tensor_out
+    ge.Scalar ge_.Scalar ge.Scalar_out ge.Tensor ge_.Tensor ge.Tensor_out copysign.Tensor copysign_.Tensor copysign.out
+    nextafter nextafter_ nextafter.out heaviside heaviside_ heaviside.out hypot hypot_ hypot.out fmax fmax.out fmin fmin.out
+    isin.Tensor_Tensor isin.Tensor_Tensor_out isin.Tensor_Scalar isin.Tensor_Scalar_out isin.Scalar_Tensor
+    isin.Scalar_Tensor_out igamma igamma_ igamma.out igammac igammac_ igammac.out logaddexp logaddexp.out logaddexp2
+    logaddexp2.out xlogy.Tensor xlogy_.Tensor xlogy.OutTensor bitwise_not bitwise_not_ bitwise_not.out bitwise_and.Tensor
+    bitwise_and_.Tensor bitwise_and.Tensor_out bitwise_or.Tensor bitwise_or_.Tensor bitwise_or.Tensor_out bitwise_xor.Tensor
+    bitwise_xor_.Tensor bitwise_xor.Tensor_out bitwise_left_shift.Tensor bitwise_left_shift_.Tensor
+    bitwise_left_shift.Tensor_out bitwise_right_shift.Tensor bitwise_right_shift_.Tensor bitwise_right_shift.Tensor_out gcd
+    gcd_ gcd.out lcm lcm_ lcm.out lerp.Scalar lerp_.Scalar lerp.Scalar_out lerp.Tensor lerp_.Tensor lerp.Tensor_out addcmul
+    addcmul_ addcmul.out addcdiv addcdiv_ addcdiv.out neg neg_ neg.out exp exp_ exp.out expm1 expm1_ expm1.out log log_
+    log.out log1p log1p_ log1p.out log2 log2_ log2.out sqrt sqrt_ sqrt.out rsqrt rsqrt_ rsqrt.out reciprocal reciprocal_
+    reciprocal.out sin sin_ sin.out cos cos_ cos.out tan tan_ tan.out asin asin_ asin.out acos acos_ acos.out atan atan_
+    atan.out sinh sinh_ sinh.out cosh cosh_ cosh.out tanh tanh_ tanh.out sigmoid sigmoid_ sigmoid.out erf erf_ erf.out floor
+    floor_ floor.out ceil ceil_ ceil.out round round_ round.out round.decimals round_.decimals round.decimals_out trunc trunc_
+    trunc.out frac frac_ frac.out sign sign_ sign.out clamp clamp_ clamp.out clamp.Tensor clamp_.Tensor clamp.Tensor_out
+    clamp_min clamp_min_ clamp_min.out clamp_min.Tensor clamp_min_.Tensor clamp_min.Tensor_out clamp_max clamp_max_
+    clamp_max.out clamp_max.Tensor clamp_max_.Tensor clamp_max.Tensor_out exp2 exp2_ exp2.out log10 log10_ log10.out asinh
+    asinh_ asinh.out acosh acosh_ acosh.out atanh atanh_ atanh.out sinc sinc_ sinc.out signbit signbit.out isposinf
+    isposinf.out isneginf isneginf.out erfc erfc_ erfc.out erfinv erfinv_ erfinv.out lgamma lgamma_ lgamma.out digamma
+    digamma_ digamma.out polygamma polygamma.out i0 i0_ i0.out sum.dim_IntList sum.IntList_out mean.dim mean.out prod.dim_int
+    prod.int_out amax amax.out amin amin.out max.dim max.dim_out min.dim min.dim_out argmax argmax.out argmin argmin.out
+    any.dim any.out any.dims any.dims_out any any.all_out all.dim all.out all.dims all.dims_out all all.all_out
+    norm.ScalarOpt_dim_dtype norm.dtype_out norm.ScalarOpt_dim norm.out linalg_vector_norm linalg_vector_norm.out aminmax
+    aminmax.out cumsum cumsum_ cumsum.out cumprod cumprod_ cumprod.out special_ndtri special_ndtri.out special_log_ndtr
+    special_log_ndtr.out special_erfcx special_erfcx.out special_zeta special_zeta.out special_entr special_entr.out
+    special_xlog1py special_xlog1py.out special_i0e special_i0e.out special_i1 special_i1.out special_i1e special_i1e.out
+    special_bessel_j0 special_bessel_j0.out special_bessel_j1 special_bessel_j1.out special_bessel_y0 special_bessel_y0.out
+    special_bessel_y1 special_bessel_y1.out special_modified_bessel_i0 special_modified_bessel_i0.out
+    special_modified_bessel_i1 special_modified_bessel_i1.out special_modified_bessel_k0 special_modified_bessel_k0.out
+    special_modified_bessel_k1 special_modified_bessel_k1.out special_scaled_modified_bessel_k0
+    special_scaled_modified_bessel_k0.out special_scaled_modified_bessel_k1 special_scaled_modified_bessel_k1.out
+    special_spherical_bessel_j0 special_spherical_bessel_j0.out special_airy_ai special_airy_ai.out
+    special_chebyshev_polynomial_t special_chebyshev_polynomial_t.out special_chebyshev_polynomial_u
+    special_chebyshev_polynomial_u.out special_chebyshev_polynomial_v special_chebyshev_polynomial_v.out
+    special_chebyshev_polynomial_w special_chebyshev_polynomial_w.out special_shifted_chebyshev_polynomial_t
+    special_shifted_chebyshev_polynomial_t.out special_shifted_chebyshev_polynomial_u
+    special_shifted_chebyshev_polynomial_u.out special_shifted_chebyshev_polynomial_v
+    special_shifted_chebyshev_polynomial_v.out special_shifted_chebyshev_polynomial_w
+    special_shifted_chebyshev_polynomial_w.out special_hermite_polynomial_h special_hermite_polynomial_h.out
+    special_hermite_polynomial_he special_hermite_polynomial_he.out special_laguerre_polynomial_l
+    special_laguerre_polynomial_l.out special_legendre_polynomial_p special_legendre_polynomial_p.out renorm renorm_
+    renorm.out
 """.split())
 
 # Second names of what has a line below, and the first ones.

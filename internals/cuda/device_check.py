@@ -13,22 +13,11 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from internals._generated.op_facts import NO_DEVICE_CHECK, POINTWISE, REDUCTION
+from internals._generated.op_facts import NO_DEVICE_CHECK, POINTWISE, REDUCTION, STRUCTURED
 from internals.aten.decisions import common_device
 from internals.core.device import CPU
 from internals.core.dispatcher import OperatorHandle
 from internals.core.tensor_impl import TensorImpl
-
-THEMSELVES = frozenset("copy fill set equal to type_as resize_as".split())
-
-# Kernels that are no structured ones: the wrapper's name has the overload's in it.
-UNSTRUCTURED = frozenset(
-    "_adaptive_avg_pool2d_backward _native_multi_head_attention _transformer_encoder_layer_fwd adaptive_avg_pool2d addbmm "
-    "binary_cross_entropy_backward col2im convolution_backward dot embedding_dense_backward embedding_renorm hardtanh_backward "
-    "huber_loss im2col index_select linear log_sigmoid_backward masked_select matmul mse_loss_backward multinomial mv "
-    "native_batch_norm native_batch_norm_backward native_group_norm native_group_norm_backward native_layer_norm "
-    "native_layer_norm_backward nll_loss2d_backward nll_loss2d_forward nonzero normal".split()
-)
 
 # One kernel here that is another operator in PyTorch: the name its message has, and what its arguments are called there.
 KNOWN_AS = {"embedding": ("wrapper_CUDA__index_select", {"weight": "self", "indices": "index"})}
@@ -38,7 +27,7 @@ def checked(op: OperatorHandle, kernel: Callable[..., Any]) -> Callable[..., Any
     """`kernel` behind the check. The kernel itself where there is nothing to compare."""
     name = base_name(op)
     special = SPECIAL.get(name)
-    if special is None and (is_iterated(op) or name in THEMSELVES or not takes_several(op)):
+    if special is None and (is_iterated(op) or not takes_several(op)):
         return kernel
 
     def wrapper(*args: Any) -> Any:
@@ -58,7 +47,7 @@ def check_before_fallback(op: OperatorHandle, args: tuple[Any, ...]) -> None:
         SPECIAL[name](*args)
     elif is_iterated(op):
         common_device(tensors_of(args), None)
-    elif name not in THEMSELVES and takes_several(op):
+    elif takes_several(op):
         check(op, args)
 
 
@@ -145,10 +134,15 @@ SPECIAL: dict[str, Callable[..., None]] = {
 
 
 def method_name(op: OperatorHandle) -> str:
-    """What the generated wrapper is called: `wrapper_CUDA_mm`, `wrapper_CUDA_out_index_select_out`."""
+    """What the generated wrapper is called: `wrapper_CUDA_mm_out_out`, `wrapper_CUDA_out_index_select_out`.
+
+    A structured kernel's has the overload at its end, another one's before the name (`native.name`, `cpp.name` of torchgen).
+    """
     schema = op.schema
-    overload = f"{schema.overload}_" if base_name(op) in UNSTRUCTURED else ""
-    return f"wrapper_CUDA_{overload}{schema.name}{'_out' if schema.is_out else ''}"
+    name = f"{schema.name}{'_out' if schema.is_out else ''}"
+    if schema.full_name.removeprefix("aten::") in STRUCTURED:
+        return f"wrapper_CUDA_{name}{schema.overload and '_'}{schema.overload}"
+    return f"wrapper_CUDA_{schema.overload}_{name}"
 
 
 def base_name(op: OperatorHandle) -> str:

@@ -66,7 +66,8 @@ def clamp_max(self: Any, max: Any, out: Any = None) -> Any:
     return clamp(self, None, max, out)
 
 
-clamp_min_Tensor, clamp_max_Tensor = clamp_min, clamp_max
+clamp_min_Tensor = clamp_min
+clamp_max_Tensor = clamp_max
 
 
 def _kernel_name(min: Any, max: Any, is_number: bool) -> str:
