@@ -20,19 +20,19 @@ view_as_complex_copy(Tensor self) -> Tensor | CompositeExplicitAutograd=_generat
 view_as_complex_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.view_as_complex_copy_out | Autograd=autograd.manual.out_variant
 real(Tensor(a) self) -> Tensor(a) | CompositeImplicitAutograd=complex.real
 imag(Tensor(a) self) -> Tensor(a) | CompositeImplicitAutograd=complex.imag
-complex(Tensor real, Tensor imag) -> Tensor | CPU=complex.complex | Autograd=_generated.autograd_nodes.ComplexBackward0
-complex.out(Tensor real, Tensor imag, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.complex_out | Autograd=autograd.manual.out_variant
-polar(Tensor abs, Tensor angle) -> Tensor | CPU=complex.polar | Autograd=_generated.autograd_nodes.PolarBackward0
-polar.out(Tensor abs, Tensor angle, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.polar_out | Autograd=autograd.manual.out_variant
+complex(Tensor real, Tensor imag) -> Tensor | CPU=complex.complex | Meta=complex.complex | Autograd=_generated.autograd_nodes.ComplexBackward0
+complex.out(Tensor real, Tensor imag, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.complex_out | Meta=_generated.variants.complex_out | Autograd=autograd.manual.out_variant
+polar(Tensor abs, Tensor angle) -> Tensor | CPU=complex.polar | Meta=complex.polar | Autograd=_generated.autograd_nodes.PolarBackward0
+polar.out(Tensor abs, Tensor angle, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.polar_out | Meta=_generated.variants.polar_out | Autograd=autograd.manual.out_variant
 _conj(Tensor(a) self) -> Tensor(a) | CPU=complex._conj | CUDA=complex._conj | Meta=complex._conj | Autograd=_generated.autograd_nodes.ConjBackward0
 _conj_copy(Tensor self) -> Tensor | CPU=_generated.variants._conj_copy | CUDA=_generated.variants._conj_copy | Meta=_generated.variants._conj_copy | Autograd=_generated.autograd_nodes.ConjBackward0_copy
 _conj_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._conj_copy_out | CUDA=_generated.variants._conj_copy_out | Meta=_generated.variants._conj_copy_out | Autograd=autograd.manual.out_variant
 conj(Tensor(a) self) -> Tensor(a) | CompositeImplicitAutograd=complex.conj
-_conj_physical(Tensor self) -> Tensor | CPU=complex._conj_physical | Autograd=_generated.autograd_nodes.ConjPhysicalBackward0
-_conj_physical.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._conj_physical_out | Autograd=autograd.manual.out_variant
+_conj_physical(Tensor self) -> Tensor | CPU=complex._conj_physical | Meta=complex._conj_physical | Autograd=_generated.autograd_nodes.ConjPhysicalBackward0
+_conj_physical.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._conj_physical_out | Meta=_generated.variants._conj_physical_out | Autograd=autograd.manual.out_variant
 conj_physical(Tensor self) -> Tensor | CompositeImplicitAutograd=complex.conj_physical
-conj_physical.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=complex.conj_physical_out | Autograd=autograd.manual.out_variant
-conj_physical_(Tensor(a!) self) -> Tensor(a!) | CPU=complex.conj_physical_ | Autograd=_generated.autograd_nodes.ConjPhysicalBackward1
+conj_physical.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=complex.conj_physical_out | Meta=complex.conj_physical_out | Autograd=autograd.manual.out_variant
+conj_physical_(Tensor(a!) self) -> Tensor(a!) | CPU=complex.conj_physical_ | Meta=complex.conj_physical_ | Autograd=_generated.autograd_nodes.ConjPhysicalBackward1
 resolve_conj(Tensor(a) self) -> Tensor(a) | CompositeImplicitAutograd=complex.resolve
 resolve_neg(Tensor(a) self) -> Tensor(a) | CompositeImplicitAutograd=complex.resolve
 is_conj(Tensor self) -> bool | CompositeImplicitAutograd=complex.never
@@ -374,9 +374,9 @@ kron(Tensor self, Tensor other) -> Tensor | CompositeImplicitAutograd=linalg.ten
 kron.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.kron_out | Autograd=autograd.manual.out_variant
 ger(Tensor self, Tensor vec2) -> Tensor | CompositeImplicitAutograd=_generated.ops.outer
 ger.out(Tensor self, Tensor vec2, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.outer_out
-addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor | CPU=linalg.outer.addr | Autograd=_generated.autograd_nodes.AddrBackward0
-addr_(Tensor(a!) self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!) | CPU=_generated.variants.addr_ | Autograd=_generated.autograd_nodes.AddrBackward0
-addr.out(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.addr_out | Autograd=autograd.manual.out_variant
+addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor | CPU=linalg.outer.addr | Meta=linalg.outer.addr | Autograd=_generated.autograd_nodes.AddrBackward0
+addr_(Tensor(a!) self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!) | CPU=_generated.variants.addr_ | Meta=_generated.variants.addr_ | Autograd=_generated.autograd_nodes.AddrBackward0
+addr.out(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.addr_out | Meta=_generated.variants.addr_out | Autograd=autograd.manual.out_variant
 linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor | CPU=linalg.cross.linalg_cross | Autograd=_generated.autograd_nodes.LinalgCrossBackward0
 linalg_cross.out(Tensor self, Tensor other, *, int dim=-1, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.linalg_cross_out | Autograd=autograd.manual.out_variant
 cross(Tensor self, Tensor other, int? dim=None) -> Tensor | CompositeImplicitAutograd=linalg.cross.cross
@@ -728,48 +728,48 @@ upsample_bilinear2d.out(Tensor self, int[2] output_size, bool align_corners, flo
 upsample_nearest2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=resampling.upsample_nearest2d_backward | CUDA=cuda.upsampling.upsample_nearest2d_backward | Autograd=_generated.autograd_nodes.UpsampleNearest2DBackwardBackward0
 upsample_bilinear2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=resampling.upsample_bilinear2d_backward | CUDA=cuda.upsampling.upsample_bilinear2d_backward | Autograd=_generated.autograd_nodes.UpsampleBilinear2DBackwardBackward0
 upsample_nearest1d.vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor | CompositeImplicitAutograd=upsampling.upsample_nearest1d_vec
-upsample_nearest1d(Tensor self, int[1] output_size, float? scales=None) -> Tensor | CPU=upsampling.upsample_nearest1d | Autograd=_generated.autograd_nodes.UpsampleNearest1DBackward0
-upsample_nearest1d.out(Tensor self, int[1] output_size, float? scales=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.upsample_nearest1d_out | Autograd=autograd.manual.out_variant
+upsample_nearest1d(Tensor self, int[1] output_size, float? scales=None) -> Tensor | CPU=upsampling.upsample_nearest1d | Meta=upsampling.upsample_nearest1d | Autograd=_generated.autograd_nodes.UpsampleNearest1DBackward0
+upsample_nearest1d.out(Tensor self, int[1] output_size, float? scales=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.upsample_nearest1d_out | Meta=_generated.variants.upsample_nearest1d_out | Autograd=autograd.manual.out_variant
 upsample_nearest1d_backward(Tensor grad_output, int[1] output_size, int[3] input_size, float? scales=None) -> Tensor | CPU=upsampling.upsample_nearest1d_backward | Autograd=_generated.autograd_nodes.UpsampleNearest1DBackwardBackward0
 upsample_nearest3d.vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor | CompositeImplicitAutograd=upsampling.upsample_nearest3d_vec
-upsample_nearest3d(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling.upsample_nearest3d | Autograd=_generated.autograd_nodes.UpsampleNearest3DBackward0
-upsample_nearest3d.out(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.upsample_nearest3d_out | Autograd=autograd.manual.out_variant
+upsample_nearest3d(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling.upsample_nearest3d | Meta=upsampling.upsample_nearest3d | Autograd=_generated.autograd_nodes.UpsampleNearest3DBackward0
+upsample_nearest3d.out(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.upsample_nearest3d_out | Meta=_generated.variants.upsample_nearest3d_out | Autograd=autograd.manual.out_variant
 upsample_nearest3d_backward(Tensor grad_output, int[3] output_size, int[5] input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling.upsample_nearest3d_backward | Autograd=_generated.autograd_nodes.UpsampleNearest3DBackwardBackward0
 _upsample_nearest_exact1d.vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor | CompositeImplicitAutograd=upsampling._upsample_nearest_exact1d_vec
-_upsample_nearest_exact1d(Tensor self, int[1] output_size, float? scales=None) -> Tensor | CPU=upsampling._upsample_nearest_exact1d | Autograd=_generated.autograd_nodes.UpsampleNearestExact1DBackward0
-_upsample_nearest_exact1d.out(Tensor self, int[1] output_size, float? scales=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._upsample_nearest_exact1d_out | Autograd=autograd.manual.out_variant
+_upsample_nearest_exact1d(Tensor self, int[1] output_size, float? scales=None) -> Tensor | CPU=upsampling._upsample_nearest_exact1d | Meta=upsampling._upsample_nearest_exact1d | Autograd=_generated.autograd_nodes.UpsampleNearestExact1DBackward0
+_upsample_nearest_exact1d.out(Tensor self, int[1] output_size, float? scales=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._upsample_nearest_exact1d_out | Meta=_generated.variants._upsample_nearest_exact1d_out | Autograd=autograd.manual.out_variant
 _upsample_nearest_exact1d_backward(Tensor grad_output, int[1] output_size, int[3] input_size, float? scales=None) -> Tensor | CPU=upsampling._upsample_nearest_exact1d_backward | Autograd=_generated.autograd_nodes.UpsampleNearestExact1DBackwardBackward0
 _upsample_nearest_exact2d.vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor | CompositeImplicitAutograd=upsampling._upsample_nearest_exact2d_vec
-_upsample_nearest_exact2d(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling._upsample_nearest_exact2d | Autograd=_generated.autograd_nodes.UpsampleNearestExact2DBackward0
-_upsample_nearest_exact2d.out(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._upsample_nearest_exact2d_out | Autograd=autograd.manual.out_variant
+_upsample_nearest_exact2d(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling._upsample_nearest_exact2d | Meta=upsampling._upsample_nearest_exact2d | Autograd=_generated.autograd_nodes.UpsampleNearestExact2DBackward0
+_upsample_nearest_exact2d.out(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._upsample_nearest_exact2d_out | Meta=_generated.variants._upsample_nearest_exact2d_out | Autograd=autograd.manual.out_variant
 _upsample_nearest_exact2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling._upsample_nearest_exact2d_backward | Autograd=_generated.autograd_nodes.UpsampleNearestExact2DBackwardBackward0
 _upsample_nearest_exact3d.vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor | CompositeImplicitAutograd=upsampling._upsample_nearest_exact3d_vec
-_upsample_nearest_exact3d(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling._upsample_nearest_exact3d | Autograd=_generated.autograd_nodes.UpsampleNearestExact3DBackward0
-_upsample_nearest_exact3d.out(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._upsample_nearest_exact3d_out | Autograd=autograd.manual.out_variant
+_upsample_nearest_exact3d(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling._upsample_nearest_exact3d | Meta=upsampling._upsample_nearest_exact3d | Autograd=_generated.autograd_nodes.UpsampleNearestExact3DBackward0
+_upsample_nearest_exact3d.out(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._upsample_nearest_exact3d_out | Meta=_generated.variants._upsample_nearest_exact3d_out | Autograd=autograd.manual.out_variant
 _upsample_nearest_exact3d_backward(Tensor grad_output, int[3] output_size, int[5] input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling._upsample_nearest_exact3d_backward | Autograd=_generated.autograd_nodes.UpsampleNearestExact3DBackwardBackward0
 upsample_linear1d.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor | CompositeImplicitAutograd=upsampling.upsample_linear1d_vec
-upsample_linear1d(Tensor self, int[1] output_size, bool align_corners, float? scales=None) -> Tensor | CPU=upsampling.upsample_linear1d | Autograd=_generated.autograd_nodes.UpsampleLinear1DBackward0
-upsample_linear1d.out(Tensor self, int[1] output_size, bool align_corners, float? scales=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.upsample_linear1d_out | Autograd=autograd.manual.out_variant
+upsample_linear1d(Tensor self, int[1] output_size, bool align_corners, float? scales=None) -> Tensor | CPU=upsampling.upsample_linear1d | Meta=upsampling.upsample_linear1d | Autograd=_generated.autograd_nodes.UpsampleLinear1DBackward0
+upsample_linear1d.out(Tensor self, int[1] output_size, bool align_corners, float? scales=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.upsample_linear1d_out | Meta=_generated.variants.upsample_linear1d_out | Autograd=autograd.manual.out_variant
 upsample_linear1d_backward(Tensor grad_output, int[1] output_size, int[3] input_size, bool align_corners, float? scales=None) -> Tensor | CPU=upsampling.upsample_linear1d_backward | Autograd=_generated.autograd_nodes.UpsampleLinear1DBackwardBackward0
 upsample_trilinear3d.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor | CompositeImplicitAutograd=upsampling.upsample_trilinear3d_vec
-upsample_trilinear3d(Tensor self, int[3] output_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling.upsample_trilinear3d | Autograd=_generated.autograd_nodes.UpsampleTrilinear3DBackward0
-upsample_trilinear3d.out(Tensor self, int[3] output_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.upsample_trilinear3d_out | Autograd=autograd.manual.out_variant
+upsample_trilinear3d(Tensor self, int[3] output_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling.upsample_trilinear3d | Meta=upsampling.upsample_trilinear3d | Autograd=_generated.autograd_nodes.UpsampleTrilinear3DBackward0
+upsample_trilinear3d.out(Tensor self, int[3] output_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.upsample_trilinear3d_out | Meta=_generated.variants.upsample_trilinear3d_out | Autograd=autograd.manual.out_variant
 upsample_trilinear3d_backward(Tensor grad_output, int[3] output_size, int[5] input_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling.upsample_trilinear3d_backward | Autograd=_generated.autograd_nodes.UpsampleTrilinear3DBackwardBackward0
 upsample_bicubic2d.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor | CompositeImplicitAutograd=upsampling.upsample_bicubic2d_vec
-upsample_bicubic2d(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling.upsample_bicubic2d | Autograd=_generated.autograd_nodes.UpsampleBicubic2DBackward0
-upsample_bicubic2d.out(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.upsample_bicubic2d_out | Autograd=autograd.manual.out_variant
+upsample_bicubic2d(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling.upsample_bicubic2d | Meta=upsampling.upsample_bicubic2d | Autograd=_generated.autograd_nodes.UpsampleBicubic2DBackward0
+upsample_bicubic2d.out(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.upsample_bicubic2d_out | Meta=_generated.variants.upsample_bicubic2d_out | Autograd=autograd.manual.out_variant
 upsample_bicubic2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling.upsample_bicubic2d_backward | Autograd=_generated.autograd_nodes.UpsampleBicubic2DBackwardBackward0
 _upsample_bilinear2d_aa.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor | CompositeImplicitAutograd=upsampling._upsample_bilinear2d_aa_vec
-_upsample_bilinear2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling._upsample_bilinear2d_aa | Autograd=_generated.autograd_nodes.UpsampleBilinear2DAaBackward0
-_upsample_bilinear2d_aa.out(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._upsample_bilinear2d_aa_out | Autograd=autograd.manual.out_variant
+_upsample_bilinear2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling._upsample_bilinear2d_aa | Meta=upsampling._upsample_bilinear2d_aa | Autograd=_generated.autograd_nodes.UpsampleBilinear2DAaBackward0
+_upsample_bilinear2d_aa.out(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._upsample_bilinear2d_aa_out | Meta=_generated.variants._upsample_bilinear2d_aa_out | Autograd=autograd.manual.out_variant
 _upsample_bilinear2d_aa_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling._upsample_bilinear2d_aa_backward | Autograd=_generated.autograd_nodes.UpsampleBilinear2DAaBackwardBackward0
 _upsample_bicubic2d_aa.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor | CompositeImplicitAutograd=upsampling._upsample_bicubic2d_aa_vec
-_upsample_bicubic2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling._upsample_bicubic2d_aa | Autograd=_generated.autograd_nodes.UpsampleBicubic2DAaBackward0
-_upsample_bicubic2d_aa.out(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._upsample_bicubic2d_aa_out | Autograd=autograd.manual.out_variant
+_upsample_bicubic2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling._upsample_bicubic2d_aa | Meta=upsampling._upsample_bicubic2d_aa | Autograd=_generated.autograd_nodes.UpsampleBicubic2DAaBackward0
+_upsample_bicubic2d_aa.out(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._upsample_bicubic2d_aa_out | Meta=_generated.variants._upsample_bicubic2d_aa_out | Autograd=autograd.manual.out_variant
 _upsample_bicubic2d_aa_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling._upsample_bicubic2d_aa_backward | Autograd=_generated.autograd_nodes.UpsampleBicubic2DAaBackwardBackward0
 _upsample_lanczos2d_aa.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor | CompositeImplicitAutograd=upsampling._upsample_lanczos2d_aa_vec
-_upsample_lanczos2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling._upsample_lanczos2d_aa | Autograd=_generated.autograd_nodes.UpsampleLanczos2DAaBackward0
-_upsample_lanczos2d_aa.out(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._upsample_lanczos2d_aa_out | Autograd=autograd.manual.out_variant
+_upsample_lanczos2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling._upsample_lanczos2d_aa | Meta=upsampling._upsample_lanczos2d_aa | Autograd=_generated.autograd_nodes.UpsampleLanczos2DAaBackward0
+_upsample_lanczos2d_aa.out(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._upsample_lanczos2d_aa_out | Meta=_generated.variants._upsample_lanczos2d_aa_out | Autograd=autograd.manual.out_variant
 _upsample_lanczos2d_aa_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling._upsample_lanczos2d_aa_backward | Autograd=_generated.autograd_nodes.UpsampleLanczos2DAaBackwardBackward0
 im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor | CPU=windows.im2col | CUDA=cuda.windows.im2col | Autograd=_generated.autograd_nodes.Im2ColBackward0
 im2col.out(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.im2col_out | CUDA=_generated.cuda_variants.im2col_out | Autograd=autograd.manual.out_variant
@@ -1079,15 +1079,15 @@ copysign.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_
 copysign.Scalar(Tensor self, Scalar other) -> Tensor | CPU=float_parts.copysign | CUDA=float_parts.copysign | Meta=float_parts.copysign | Autograd=_generated.autograd_nodes.CopysignBackward1
 copysign_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.copysign__Scalar | CUDA=_generated.variants.copysign__Scalar | Meta=_generated.variants.copysign__Scalar | Autograd=_generated.autograd_nodes.CopysignBackward1
 copysign.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.copysign_Scalar_out | CUDA=_generated.variants.copysign_Scalar_out | Meta=_generated.variants.copysign_Scalar_out | Autograd=autograd.manual.out_variant
-nextafter(Tensor self, Tensor other) -> Tensor | CPU=float_parts.nextafter | Autograd=_generated.autograd_nodes.NextafterBackward0
-nextafter_(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.nextafter_ | Autograd=_generated.autograd_nodes.NextafterBackward0
-nextafter.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.nextafter_out | Autograd=autograd.manual.out_variant
-ldexp.Tensor(Tensor self, Tensor other) -> Tensor | CPU=float_parts.ldexp | Autograd=_generated.autograd_nodes.LdexpBackward0
-ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.ldexp_ | Autograd=_generated.autograd_nodes.LdexpBackward0
-ldexp.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.ldexp_out | Autograd=autograd.manual.out_variant
-heaviside(Tensor self, Tensor values) -> Tensor | CPU=pointwise.heaviside | Autograd=_generated.autograd_nodes.HeavisideBackward0
-heaviside_(Tensor(a!) self, Tensor values) -> Tensor(a!) | CPU=_generated.variants.heaviside_ | Autograd=_generated.autograd_nodes.HeavisideBackward0
-heaviside.out(Tensor self, Tensor values, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.heaviside_out | Autograd=autograd.manual.out_variant
+nextafter(Tensor self, Tensor other) -> Tensor | CPU=float_parts.nextafter | Meta=float_parts.nextafter | Autograd=_generated.autograd_nodes.NextafterBackward0
+nextafter_(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.nextafter_ | Meta=_generated.variants.nextafter_ | Autograd=_generated.autograd_nodes.NextafterBackward0
+nextafter.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.nextafter_out | Meta=_generated.variants.nextafter_out | Autograd=autograd.manual.out_variant
+ldexp.Tensor(Tensor self, Tensor other) -> Tensor | CPU=float_parts.ldexp | Meta=float_parts.ldexp | Autograd=_generated.autograd_nodes.LdexpBackward0
+ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.ldexp_ | Meta=_generated.variants.ldexp_ | Autograd=_generated.autograd_nodes.LdexpBackward0
+ldexp.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.ldexp_out | Meta=_generated.variants.ldexp_out | Autograd=autograd.manual.out_variant
+heaviside(Tensor self, Tensor values) -> Tensor | CPU=pointwise.heaviside | Meta=pointwise.heaviside | Autograd=_generated.autograd_nodes.HeavisideBackward0
+heaviside_(Tensor(a!) self, Tensor values) -> Tensor(a!) | CPU=_generated.variants.heaviside_ | Meta=_generated.variants.heaviside_ | Autograd=_generated.autograd_nodes.HeavisideBackward0
+heaviside.out(Tensor self, Tensor values, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.heaviside_out | Meta=_generated.variants.heaviside_out | Autograd=autograd.manual.out_variant
 hypot(Tensor self, Tensor other) -> Tensor | CPU=pointwise.hypot | CUDA=pointwise.hypot | Meta=pointwise.hypot | Autograd=_generated.autograd_nodes.HypotBackward0
 hypot_(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.hypot_ | CUDA=_generated.variants.hypot_ | Meta=_generated.variants.hypot_ | Autograd=_generated.autograd_nodes.HypotBackward0
 hypot.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.hypot_out | CUDA=_generated.variants.hypot_out | Meta=_generated.variants.hypot_out | Autograd=autograd.manual.out_variant
@@ -1109,16 +1109,16 @@ isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=F
 isin.Tensor_Scalar_out(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.isin_Tensor_Scalar_out
 isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor | CPU=membership.isin
 isin.Scalar_Tensor_out(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.isin_Scalar_Tensor_out
-igamma(Tensor self, Tensor other) -> Tensor | CPU=special.gamma_functions.igamma | Autograd=_generated.autograd_nodes.IgammaBackward0
-igamma_(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.igamma_ | Autograd=_generated.autograd_nodes.IgammaBackward0
-igamma.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.igamma_out | Autograd=autograd.manual.out_variant
-igammac(Tensor self, Tensor other) -> Tensor | CPU=special.gamma_functions.igammac | Autograd=_generated.autograd_nodes.IgammacBackward0
-igammac_(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.igammac_ | Autograd=_generated.autograd_nodes.IgammacBackward0
-igammac.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.igammac_out | Autograd=autograd.manual.out_variant
-logaddexp(Tensor self, Tensor other) -> Tensor | CPU=special.logarithms.logaddexp | Autograd=_generated.autograd_nodes.LogaddexpBackward0
-logaddexp.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.logaddexp_out | Autograd=autograd.manual.out_variant
-logaddexp2(Tensor self, Tensor other) -> Tensor | CPU=special.logarithms.logaddexp2 | Autograd=_generated.autograd_nodes.Logaddexp2Backward0
-logaddexp2.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.logaddexp2_out | Autograd=autograd.manual.out_variant
+igamma(Tensor self, Tensor other) -> Tensor | CPU=special.gamma_functions.igamma | Meta=special.gamma_functions.igamma | Autograd=_generated.autograd_nodes.IgammaBackward0
+igamma_(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.igamma_ | Meta=_generated.variants.igamma_ | Autograd=_generated.autograd_nodes.IgammaBackward0
+igamma.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.igamma_out | Meta=_generated.variants.igamma_out | Autograd=autograd.manual.out_variant
+igammac(Tensor self, Tensor other) -> Tensor | CPU=special.gamma_functions.igammac | Meta=special.gamma_functions.igammac | Autograd=_generated.autograd_nodes.IgammacBackward0
+igammac_(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.igammac_ | Meta=_generated.variants.igammac_ | Autograd=_generated.autograd_nodes.IgammacBackward0
+igammac.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.igammac_out | Meta=_generated.variants.igammac_out | Autograd=autograd.manual.out_variant
+logaddexp(Tensor self, Tensor other) -> Tensor | CPU=special.logarithms.logaddexp | Meta=special.logarithms.logaddexp | Autograd=_generated.autograd_nodes.LogaddexpBackward0
+logaddexp.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.logaddexp_out | Meta=_generated.variants.logaddexp_out | Autograd=autograd.manual.out_variant
+logaddexp2(Tensor self, Tensor other) -> Tensor | CPU=special.logarithms.logaddexp2 | Meta=special.logarithms.logaddexp2 | Autograd=_generated.autograd_nodes.Logaddexp2Backward0
+logaddexp2.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.logaddexp2_out | Meta=_generated.variants.logaddexp2_out | Autograd=autograd.manual.out_variant
 xlogy.Tensor(Tensor self, Tensor other) -> Tensor | CPU=special.logarithms.xlogy | CUDA=special.logarithms.xlogy | Meta=special.logarithms.xlogy | Autograd=_generated.autograd_nodes.XlogyBackward0
 xlogy_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.xlogy__Tensor | CUDA=_generated.variants.xlogy__Tensor | Meta=_generated.variants.xlogy__Tensor | Autograd=_generated.autograd_nodes.XlogyBackward0
 xlogy.OutTensor(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.xlogy_OutTensor | CUDA=_generated.variants.xlogy_OutTensor | Meta=_generated.variants.xlogy_OutTensor | Autograd=autograd.manual.out_variant
@@ -1151,28 +1151,28 @@ bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor | CPU=bitwise.bit
 bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor | CPU=bitwise.bitwise_xor | CUDA=bitwise.bitwise_xor | Meta=bitwise.bitwise_xor
 bitwise_xor_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.bitwise_xor__Tensor | CUDA=_generated.variants.bitwise_xor__Tensor | Meta=_generated.variants.bitwise_xor__Tensor | Autograd=autograd.kernel.overwriting
 bitwise_xor.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_xor_Tensor_out | CUDA=_generated.variants.bitwise_xor_Tensor_out | Meta=_generated.variants.bitwise_xor_Tensor_out
-bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor | CPU=bitwise.bitwise_left_shift
-bitwise_left_shift_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.bitwise_left_shift__Tensor | Autograd=autograd.kernel.overwriting
-bitwise_left_shift.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_left_shift_Tensor_out
-bitwise_left_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor | CPU=bitwise.bitwise_left_shift
-bitwise_left_shift_.Tensor_Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.bitwise_left_shift__Tensor_Scalar | Autograd=autograd.kernel.overwriting
-bitwise_left_shift.Tensor_Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_left_shift_Tensor_Scalar_out
-bitwise_left_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor | CPU=bitwise.bitwise_left_shift
-bitwise_left_shift.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_left_shift_Scalar_Tensor_out
-bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor | CPU=bitwise.bitwise_right_shift
-bitwise_right_shift_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.bitwise_right_shift__Tensor | Autograd=autograd.kernel.overwriting
-bitwise_right_shift.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_right_shift_Tensor_out
-bitwise_right_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor | CPU=bitwise.bitwise_right_shift
-bitwise_right_shift_.Tensor_Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.bitwise_right_shift__Tensor_Scalar | Autograd=autograd.kernel.overwriting
-bitwise_right_shift.Tensor_Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_right_shift_Tensor_Scalar_out
-bitwise_right_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor | CPU=bitwise.bitwise_right_shift
-bitwise_right_shift.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_right_shift_Scalar_Tensor_out
-gcd(Tensor self, Tensor other) -> Tensor | CPU=integers.gcd
-gcd_(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.gcd_ | Autograd=autograd.kernel.overwriting
-gcd.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.gcd_out
-lcm(Tensor self, Tensor other) -> Tensor | CPU=integers.lcm
-lcm_(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.lcm_ | Autograd=autograd.kernel.overwriting
-lcm.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.lcm_out
+bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor | CPU=bitwise.bitwise_left_shift | Meta=bitwise.bitwise_left_shift
+bitwise_left_shift_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.bitwise_left_shift__Tensor | Meta=_generated.variants.bitwise_left_shift__Tensor | Autograd=autograd.kernel.overwriting
+bitwise_left_shift.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_left_shift_Tensor_out | Meta=_generated.variants.bitwise_left_shift_Tensor_out
+bitwise_left_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor | CPU=bitwise.bitwise_left_shift | Meta=bitwise.bitwise_left_shift
+bitwise_left_shift_.Tensor_Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.bitwise_left_shift__Tensor_Scalar | Meta=_generated.variants.bitwise_left_shift__Tensor_Scalar | Autograd=autograd.kernel.overwriting
+bitwise_left_shift.Tensor_Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_left_shift_Tensor_Scalar_out | Meta=_generated.variants.bitwise_left_shift_Tensor_Scalar_out
+bitwise_left_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor | CPU=bitwise.bitwise_left_shift | Meta=bitwise.bitwise_left_shift
+bitwise_left_shift.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_left_shift_Scalar_Tensor_out | Meta=_generated.variants.bitwise_left_shift_Scalar_Tensor_out
+bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor | CPU=bitwise.bitwise_right_shift | Meta=bitwise.bitwise_right_shift
+bitwise_right_shift_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.bitwise_right_shift__Tensor | Meta=_generated.variants.bitwise_right_shift__Tensor | Autograd=autograd.kernel.overwriting
+bitwise_right_shift.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_right_shift_Tensor_out | Meta=_generated.variants.bitwise_right_shift_Tensor_out
+bitwise_right_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor | CPU=bitwise.bitwise_right_shift | Meta=bitwise.bitwise_right_shift
+bitwise_right_shift_.Tensor_Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.bitwise_right_shift__Tensor_Scalar | Meta=_generated.variants.bitwise_right_shift__Tensor_Scalar | Autograd=autograd.kernel.overwriting
+bitwise_right_shift.Tensor_Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_right_shift_Tensor_Scalar_out | Meta=_generated.variants.bitwise_right_shift_Tensor_Scalar_out
+bitwise_right_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor | CPU=bitwise.bitwise_right_shift | Meta=bitwise.bitwise_right_shift
+bitwise_right_shift.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_right_shift_Scalar_Tensor_out | Meta=_generated.variants.bitwise_right_shift_Scalar_Tensor_out
+gcd(Tensor self, Tensor other) -> Tensor | CPU=integers.gcd | Meta=integers.gcd
+gcd_(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.gcd_ | Meta=_generated.variants.gcd_ | Autograd=autograd.kernel.overwriting
+gcd.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.gcd_out | Meta=_generated.variants.gcd_out
+lcm(Tensor self, Tensor other) -> Tensor | CPU=integers.lcm | Meta=integers.lcm
+lcm_(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.lcm_ | Meta=_generated.variants.lcm_ | Autograd=autograd.kernel.overwriting
+lcm.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.lcm_out | Meta=_generated.variants.lcm_out
 lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor | CPU=pointwise_ternary.lerp_Scalar | CUDA=pointwise_ternary.lerp_Scalar | Meta=pointwise_ternary.lerp_Scalar | Autograd=_generated.autograd_nodes.LerpBackward0
 lerp_.Scalar(Tensor(a!) self, Tensor end, Scalar weight) -> Tensor(a!) | CPU=_generated.variants.lerp__Scalar | CUDA=_generated.variants.lerp__Scalar | Meta=_generated.variants.lerp__Scalar | Autograd=_generated.autograd_nodes.LerpBackward0
 lerp.Scalar_out(Tensor self, Tensor end, Scalar weight, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.lerp_Scalar_out | CUDA=_generated.variants.lerp_Scalar_out | Meta=_generated.variants.lerp_Scalar_out | Autograd=autograd.manual.out_variant
@@ -1306,9 +1306,9 @@ clamp_max.out(Tensor self, Scalar max, *, Tensor(a!) out) -> Tensor(a!) | CPU=_g
 clamp_max.Tensor(Tensor self, Tensor max) -> Tensor | CPU=clamping.clamp_max_Tensor | CUDA=clamping.clamp_max_Tensor | Meta=clamping.clamp_max_Tensor | Autograd=_generated.autograd_nodes.ClampMaxBackward1
 clamp_max_.Tensor(Tensor(a!) self, Tensor max) -> Tensor(a!) | CPU=_generated.variants.clamp_max__Tensor | CUDA=_generated.variants.clamp_max__Tensor | Meta=_generated.variants.clamp_max__Tensor | Autograd=_generated.autograd_nodes.ClampMaxBackward1
 clamp_max.Tensor_out(Tensor self, Tensor max, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.clamp_max_Tensor_out | CUDA=_generated.variants.clamp_max_Tensor_out | Meta=_generated.variants.clamp_max_Tensor_out | Autograd=autograd.manual.out_variant
-exp2(Tensor self) -> Tensor | CPU=pointwise_unary.exp2 | Autograd=_generated.autograd_nodes.Exp2Backward0
-exp2_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.exp2_ | Autograd=_generated.autograd_nodes.Exp2Backward0
-exp2.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.exp2_out | Autograd=autograd.manual.out_variant
+exp2(Tensor self) -> Tensor | CPU=pointwise_unary.exp2 | Meta=pointwise_unary.exp2 | Autograd=_generated.autograd_nodes.Exp2Backward0
+exp2_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.exp2_ | Meta=_generated.variants.exp2_ | Autograd=_generated.autograd_nodes.Exp2Backward0
+exp2.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.exp2_out | Meta=_generated.variants.exp2_out | Autograd=autograd.manual.out_variant
 log10(Tensor self) -> Tensor | CPU=scalar.log10 | CUDA=scalar.log10 | Meta=scalar.log10 | Autograd=_generated.autograd_nodes.Log10Backward0
 log10_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.log10_ | CUDA=_generated.variants.log10_ | Meta=_generated.variants.log10_ | Autograd=_generated.autograd_nodes.Log10Backward0
 log10.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.log10_out | CUDA=_generated.variants.log10_out | Meta=_generated.variants.log10_out | Autograd=autograd.manual.out_variant
@@ -1321,51 +1321,51 @@ acosh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variant
 atanh(Tensor self) -> Tensor | CPU=scalar.atanh | CUDA=scalar.atanh | Meta=scalar.atanh | Autograd=_generated.autograd_nodes.AtanhBackward0
 atanh_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.atanh_ | CUDA=_generated.variants.atanh_ | Meta=_generated.variants.atanh_ | Autograd=_generated.autograd_nodes.AtanhBackward0
 atanh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.atanh_out | CUDA=_generated.variants.atanh_out | Meta=_generated.variants.atanh_out | Autograd=autograd.manual.out_variant
-sinc(Tensor self) -> Tensor | CPU=pointwise_unary.sinc | Autograd=_generated.autograd_nodes.SincBackward0
-sinc_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.sinc_ | Autograd=_generated.autograd_nodes.SincBackward0
-sinc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.sinc_out | Autograd=autograd.manual.out_variant
-deg2rad(Tensor self) -> Tensor | CPU=pointwise_unary.deg2rad | Autograd=_generated.autograd_nodes.Deg2RadBackward0
-deg2rad_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.deg2rad_ | Autograd=_generated.autograd_nodes.Deg2RadBackward0
-deg2rad.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.deg2rad_out | Autograd=autograd.manual.out_variant
-rad2deg(Tensor self) -> Tensor | CPU=pointwise_unary.rad2deg | Autograd=_generated.autograd_nodes.Rad2DegBackward0
-rad2deg_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.rad2deg_ | Autograd=_generated.autograd_nodes.Rad2DegBackward0
-rad2deg.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.rad2deg_out | Autograd=autograd.manual.out_variant
+sinc(Tensor self) -> Tensor | CPU=pointwise_unary.sinc | Meta=pointwise_unary.sinc | Autograd=_generated.autograd_nodes.SincBackward0
+sinc_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.sinc_ | Meta=_generated.variants.sinc_ | Autograd=_generated.autograd_nodes.SincBackward0
+sinc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.sinc_out | Meta=_generated.variants.sinc_out | Autograd=autograd.manual.out_variant
+deg2rad(Tensor self) -> Tensor | CPU=pointwise_unary.deg2rad | Meta=pointwise_unary.deg2rad | Autograd=_generated.autograd_nodes.Deg2RadBackward0
+deg2rad_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.deg2rad_ | Meta=_generated.variants.deg2rad_ | Autograd=_generated.autograd_nodes.Deg2RadBackward0
+deg2rad.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.deg2rad_out | Meta=_generated.variants.deg2rad_out | Autograd=autograd.manual.out_variant
+rad2deg(Tensor self) -> Tensor | CPU=pointwise_unary.rad2deg | Meta=pointwise_unary.rad2deg | Autograd=_generated.autograd_nodes.Rad2DegBackward0
+rad2deg_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.rad2deg_ | Meta=_generated.variants.rad2deg_ | Autograd=_generated.autograd_nodes.Rad2DegBackward0
+rad2deg.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.rad2deg_out | Meta=_generated.variants.rad2deg_out | Autograd=autograd.manual.out_variant
 positive(Tensor(a) self) -> Tensor(a) | CompositeImplicitAutograd=pointwise_unary.positive
-signbit(Tensor self) -> Tensor | CPU=float_parts.signbit
-signbit.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.signbit_out
-isposinf(Tensor self) -> Tensor | CPU=float_parts.isposinf
-isposinf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.isposinf_out
-isneginf(Tensor self) -> Tensor | CPU=float_parts.isneginf
-isneginf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.isneginf_out
-nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor | CPU=float_parts.nan_to_num | Autograd=_generated.autograd_nodes.NanToNumBackward0
-nan_to_num_(Tensor(a!) self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor(a!) | CPU=_generated.variants.nan_to_num_ | Autograd=_generated.autograd_nodes.NanToNumBackward0
-nan_to_num.out(Tensor self, float? nan=None, float? posinf=None, float? neginf=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.nan_to_num_out | Autograd=autograd.manual.out_variant
-frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent) | CPU=float_parts.frexp | Autograd=_generated.autograd_nodes.FrexpBackward0
-frexp.Tensor_out(Tensor self, *, Tensor(a!) mantissa, Tensor(b!) exponent) -> (Tensor(a!) mantissa, Tensor(b!) exponent) | CPU=_generated.variants.frexp_Tensor_out | Autograd=autograd.manual.out_variant
+signbit(Tensor self) -> Tensor | CPU=float_parts.signbit | Meta=float_parts.signbit
+signbit.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.signbit_out | Meta=_generated.variants.signbit_out
+isposinf(Tensor self) -> Tensor | CPU=float_parts.isposinf | Meta=float_parts.isposinf
+isposinf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.isposinf_out | Meta=_generated.variants.isposinf_out
+isneginf(Tensor self) -> Tensor | CPU=float_parts.isneginf | Meta=float_parts.isneginf
+isneginf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.isneginf_out | Meta=_generated.variants.isneginf_out
+nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor | CPU=float_parts.nan_to_num | Meta=float_parts.nan_to_num | Autograd=_generated.autograd_nodes.NanToNumBackward0
+nan_to_num_(Tensor(a!) self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor(a!) | CPU=_generated.variants.nan_to_num_ | Meta=_generated.variants.nan_to_num_ | Autograd=_generated.autograd_nodes.NanToNumBackward0
+nan_to_num.out(Tensor self, float? nan=None, float? posinf=None, float? neginf=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.nan_to_num_out | Meta=_generated.variants.nan_to_num_out | Autograd=autograd.manual.out_variant
+frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent) | CPU=float_parts.frexp | Meta=float_parts.frexp | Autograd=_generated.autograd_nodes.FrexpBackward0
+frexp.Tensor_out(Tensor self, *, Tensor(a!) mantissa, Tensor(b!) exponent) -> (Tensor(a!) mantissa, Tensor(b!) exponent) | CPU=_generated.variants.frexp_Tensor_out | Meta=_generated.variants.frexp_Tensor_out | Autograd=autograd.manual.out_variant
 erfc(Tensor self) -> Tensor | CPU=special.error_functions.erfc | CUDA=special.error_functions.erfc | Meta=special.error_functions.erfc | Autograd=_generated.autograd_nodes.ErfcBackward0
 erfc_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.erfc_ | CUDA=_generated.variants.erfc_ | Meta=_generated.variants.erfc_ | Autograd=_generated.autograd_nodes.ErfcBackward0
 erfc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.erfc_out | CUDA=_generated.variants.erfc_out | Meta=_generated.variants.erfc_out | Autograd=autograd.manual.out_variant
-erfinv(Tensor self) -> Tensor | CPU=special.error_functions.erfinv | Autograd=_generated.autograd_nodes.ErfinvBackward0
-erfinv_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.erfinv_ | Autograd=_generated.autograd_nodes.ErfinvBackward0
-erfinv.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.erfinv_out | Autograd=autograd.manual.out_variant
+erfinv(Tensor self) -> Tensor | CPU=special.error_functions.erfinv | Meta=special.error_functions.erfinv | Autograd=_generated.autograd_nodes.ErfinvBackward0
+erfinv_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.erfinv_ | Meta=_generated.variants.erfinv_ | Autograd=_generated.autograd_nodes.ErfinvBackward0
+erfinv.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.erfinv_out | Meta=_generated.variants.erfinv_out | Autograd=autograd.manual.out_variant
 lgamma(Tensor self) -> Tensor | CPU=special.gamma_functions.lgamma | CUDA=special.gamma_functions.lgamma | Meta=special.gamma_functions.lgamma | Autograd=_generated.autograd_nodes.LgammaBackward0
 lgamma_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.lgamma_ | CUDA=_generated.variants.lgamma_ | Meta=_generated.variants.lgamma_ | Autograd=_generated.autograd_nodes.LgammaBackward0
 lgamma.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.lgamma_out | CUDA=_generated.variants.lgamma_out | Meta=_generated.variants.lgamma_out | Autograd=autograd.manual.out_variant
-digamma(Tensor self) -> Tensor | CPU=special.gamma_functions.digamma | Autograd=_generated.autograd_nodes.DigammaBackward0
-digamma_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.digamma_ | Autograd=_generated.autograd_nodes.DigammaBackward0
-digamma.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.digamma_out | Autograd=autograd.manual.out_variant
-polygamma(int n, Tensor self) -> Tensor | CPU=special.gamma_functions.polygamma | Autograd=_generated.autograd_nodes.PolygammaBackward0
-polygamma.out(int n, Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.polygamma_out | Autograd=autograd.manual.out_variant
-polygamma_(Tensor(a!) self, int n) -> Tensor(a!) | CPU=special.gamma_functions.polygamma_ | Autograd=_generated.autograd_nodes.PolygammaBackward1
-mvlgamma(Tensor self, int p) -> Tensor | CPU=special.gamma_functions.mvlgamma | Autograd=_generated.autograd_nodes.MvlgammaBackward0
-mvlgamma_(Tensor(a!) self, int p) -> Tensor(a!) | CPU=_generated.variants.mvlgamma_ | Autograd=_generated.autograd_nodes.MvlgammaBackward0
-mvlgamma.out(Tensor self, int p, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.mvlgamma_out | Autograd=autograd.manual.out_variant
-i0(Tensor self) -> Tensor | CPU=special.bessel_functions.i0 | Autograd=_generated.autograd_nodes.I0Backward0
-i0_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.i0_ | Autograd=_generated.autograd_nodes.I0Backward0
-i0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.i0_out | Autograd=autograd.manual.out_variant
-logit(Tensor self, float? eps=None) -> Tensor | CPU=special.logarithms.logit | Autograd=_generated.autograd_nodes.LogitBackward0
-logit_(Tensor(a!) self, float? eps=None) -> Tensor(a!) | CPU=_generated.variants.logit_ | Autograd=_generated.autograd_nodes.LogitBackward0
-logit.out(Tensor self, float? eps=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.logit_out | Autograd=autograd.manual.out_variant
+digamma(Tensor self) -> Tensor | CPU=special.gamma_functions.digamma | Meta=special.gamma_functions.digamma | Autograd=_generated.autograd_nodes.DigammaBackward0
+digamma_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.digamma_ | Meta=_generated.variants.digamma_ | Autograd=_generated.autograd_nodes.DigammaBackward0
+digamma.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.digamma_out | Meta=_generated.variants.digamma_out | Autograd=autograd.manual.out_variant
+polygamma(int n, Tensor self) -> Tensor | CPU=special.gamma_functions.polygamma | Meta=special.gamma_functions.polygamma | Autograd=_generated.autograd_nodes.PolygammaBackward0
+polygamma.out(int n, Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.polygamma_out | Meta=_generated.variants.polygamma_out | Autograd=autograd.manual.out_variant
+polygamma_(Tensor(a!) self, int n) -> Tensor(a!) | CPU=special.gamma_functions.polygamma_ | Meta=special.gamma_functions.polygamma_ | Autograd=_generated.autograd_nodes.PolygammaBackward1
+mvlgamma(Tensor self, int p) -> Tensor | CPU=special.gamma_functions.mvlgamma | Meta=special.gamma_functions.mvlgamma | Autograd=_generated.autograd_nodes.MvlgammaBackward0
+mvlgamma_(Tensor(a!) self, int p) -> Tensor(a!) | CPU=_generated.variants.mvlgamma_ | Meta=_generated.variants.mvlgamma_ | Autograd=_generated.autograd_nodes.MvlgammaBackward0
+mvlgamma.out(Tensor self, int p, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.mvlgamma_out | Meta=_generated.variants.mvlgamma_out | Autograd=autograd.manual.out_variant
+i0(Tensor self) -> Tensor | CPU=special.bessel_functions.i0 | Meta=special.bessel_functions.i0 | Autograd=_generated.autograd_nodes.I0Backward0
+i0_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.i0_ | Meta=_generated.variants.i0_ | Autograd=_generated.autograd_nodes.I0Backward0
+i0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.i0_out | Meta=_generated.variants.i0_out | Autograd=autograd.manual.out_variant
+logit(Tensor self, float? eps=None) -> Tensor | CPU=special.logarithms.logit | Meta=special.logarithms.logit | Autograd=_generated.autograd_nodes.LogitBackward0
+logit_(Tensor(a!) self, float? eps=None) -> Tensor(a!) | CPU=_generated.variants.logit_ | Meta=_generated.variants.logit_ | Autograd=_generated.autograd_nodes.LogitBackward0
+logit.out(Tensor self, float? eps=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.logit_out | Meta=_generated.variants.logit_out | Autograd=autograd.manual.out_variant
 random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!) | CPU=random.discrete.random_ | Meta=random.discrete.random_ | CUDA=cuda.random.random_ | Autograd=_generated.autograd_nodes.RandomBackward2
 random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!) | CPU=random.discrete.random_to_ | Meta=random.discrete.random_to_ | CUDA=cuda.random.random_to_ | Autograd=_generated.autograd_nodes.RandomBackward1
 random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!) | CPU=random.discrete.random_from_ | Meta=random.discrete.random_from_ | CUDA=cuda.random.random_from_ | Autograd=_generated.autograd_nodes.RandomBackward0
@@ -1570,128 +1570,128 @@ special_xlogy.other_scalar(Tensor self, Scalar other) -> Tensor | CompositeImpli
 special_xlogy.other_scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.xlogy_OutScalar_Other
 special_ndtr(Tensor self) -> Tensor | CompositeImplicitAutograd=special.error_functions.ndtr
 special_ndtr.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.special_ndtr_out | Autograd=autograd.manual.out_variant
-special_ndtri(Tensor self) -> Tensor | CPU=special.error_functions.ndtri | Autograd=_generated.autograd_nodes.SpecialNdtriBackward0
-special_ndtri.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_ndtri_out | Autograd=autograd.manual.out_variant
-special_log_ndtr(Tensor self) -> Tensor | CPU=special.error_functions.log_ndtr | Autograd=_generated.autograd_nodes.SpecialLogNdtrBackward0
-special_log_ndtr.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_log_ndtr_out | Autograd=autograd.manual.out_variant
-special_erfcx(Tensor self) -> Tensor | CPU=special.error_functions.erfcx | Autograd=_generated.autograd_nodes.SpecialErfcxBackward0
-special_erfcx.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_erfcx_out | Autograd=autograd.manual.out_variant
-special_zeta(Tensor self, Tensor other) -> Tensor | CPU=special.gamma_functions.zeta | Autograd=_generated.autograd_nodes.SpecialZetaBackward0
-special_zeta.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_zeta_out | Autograd=autograd.manual.out_variant
-special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor | CPU=special.gamma_functions.zeta | Autograd=_generated.autograd_nodes.SpecialZetaBackward1
-special_zeta.self_scalar_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_zeta_self_scalar_out | Autograd=autograd.manual.out_variant
-special_zeta.other_scalar(Tensor self, Scalar other) -> Tensor | CPU=special.gamma_functions.zeta | Autograd=_generated.autograd_nodes.SpecialZetaBackward2
-special_zeta.other_scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_zeta_other_scalar_out | Autograd=autograd.manual.out_variant
-special_entr(Tensor self) -> Tensor | CPU=special.logarithms.entr | Autograd=_generated.autograd_nodes.SpecialEntrBackward0
-special_entr.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_entr_out | Autograd=autograd.manual.out_variant
-special_xlog1py(Tensor self, Tensor other) -> Tensor | CPU=special.logarithms.xlog1py | Autograd=_generated.autograd_nodes.SpecialXlog1PyBackward0
-special_xlog1py.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_xlog1py_out | Autograd=autograd.manual.out_variant
-special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor | CPU=special.logarithms.xlog1py | Autograd=_generated.autograd_nodes.SpecialXlog1PyBackward1
-special_xlog1py.self_scalar_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_xlog1py_self_scalar_out | Autograd=autograd.manual.out_variant
-special_xlog1py.other_scalar(Tensor self, Scalar other) -> Tensor | CPU=special.logarithms.xlog1py | Autograd=_generated.autograd_nodes.SpecialXlog1PyBackward2
-special_xlog1py.other_scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_xlog1py_other_scalar_out | Autograd=autograd.manual.out_variant
-special_i0e(Tensor self) -> Tensor | CPU=special.bessel_functions.i0e | Autograd=_generated.autograd_nodes.SpecialI0EBackward0
-special_i0e.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_i0e_out | Autograd=autograd.manual.out_variant
-special_i1(Tensor self) -> Tensor | CPU=special.bessel_functions.i1 | Autograd=_generated.autograd_nodes.SpecialI1Backward0
-special_i1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_i1_out | Autograd=autograd.manual.out_variant
-special_i1e(Tensor self) -> Tensor | CPU=special.bessel_functions.i1e | Autograd=_generated.autograd_nodes.SpecialI1EBackward0
-special_i1e.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_i1e_out | Autograd=autograd.manual.out_variant
-special_bessel_j0(Tensor self) -> Tensor | CPU=special.bessel_functions.bessel_j0
-special_bessel_j0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_bessel_j0_out
-special_bessel_j1(Tensor self) -> Tensor | CPU=special.bessel_functions.bessel_j1
-special_bessel_j1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_bessel_j1_out
-special_bessel_y0(Tensor self) -> Tensor | CPU=special.bessel_functions.bessel_y0
-special_bessel_y0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_bessel_y0_out
-special_bessel_y1(Tensor self) -> Tensor | CPU=special.bessel_functions.bessel_y1
-special_bessel_y1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_bessel_y1_out
-special_modified_bessel_i0(Tensor self) -> Tensor | CPU=special.bessel_functions.modified_bessel_i0
-special_modified_bessel_i0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_modified_bessel_i0_out
-special_modified_bessel_i1(Tensor self) -> Tensor | CPU=special.bessel_functions.modified_bessel_i1
-special_modified_bessel_i1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_modified_bessel_i1_out
-special_modified_bessel_k0(Tensor self) -> Tensor | CPU=special.bessel_functions.modified_bessel_k0
-special_modified_bessel_k0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_modified_bessel_k0_out
-special_modified_bessel_k1(Tensor self) -> Tensor | CPU=special.bessel_functions.modified_bessel_k1
-special_modified_bessel_k1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_modified_bessel_k1_out
-special_scaled_modified_bessel_k0(Tensor x) -> Tensor | CPU=special.bessel_functions.scaled_modified_bessel_k0
-special_scaled_modified_bessel_k0.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_scaled_modified_bessel_k0_out
-special_scaled_modified_bessel_k1(Tensor x) -> Tensor | CPU=special.bessel_functions.scaled_modified_bessel_k1
-special_scaled_modified_bessel_k1.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_scaled_modified_bessel_k1_out
-special_spherical_bessel_j0(Tensor x) -> Tensor | CPU=special.bessel_functions.spherical_bessel_j0
-special_spherical_bessel_j0.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_spherical_bessel_j0_out
-special_airy_ai(Tensor x) -> Tensor | CPU=special.bessel_functions.airy_ai
-special_airy_ai.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_airy_ai_out
-special_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.chebyshev_polynomial_t
-special_chebyshev_polynomial_t.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_chebyshev_polynomial_t_out
-special_chebyshev_polynomial_t.x_scalar(Scalar x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.chebyshev_polynomial_t
-special_chebyshev_polynomial_t.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_chebyshev_polynomial_t_x_scalar_out
-special_chebyshev_polynomial_t.n_scalar(Tensor x, Scalar n) -> Tensor | CPU=special.orthogonal_polynomials.chebyshev_polynomial_t
-special_chebyshev_polynomial_t.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_chebyshev_polynomial_t_n_scalar_out
-special_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.chebyshev_polynomial_u
-special_chebyshev_polynomial_u.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_chebyshev_polynomial_u_out
-special_chebyshev_polynomial_u.x_scalar(Scalar x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.chebyshev_polynomial_u
-special_chebyshev_polynomial_u.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_chebyshev_polynomial_u_x_scalar_out
-special_chebyshev_polynomial_u.n_scalar(Tensor x, Scalar n) -> Tensor | CPU=special.orthogonal_polynomials.chebyshev_polynomial_u
-special_chebyshev_polynomial_u.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_chebyshev_polynomial_u_n_scalar_out
-special_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.chebyshev_polynomial_v
-special_chebyshev_polynomial_v.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_chebyshev_polynomial_v_out
-special_chebyshev_polynomial_v.x_scalar(Scalar x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.chebyshev_polynomial_v
-special_chebyshev_polynomial_v.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_chebyshev_polynomial_v_x_scalar_out
-special_chebyshev_polynomial_v.n_scalar(Tensor x, Scalar n) -> Tensor | CPU=special.orthogonal_polynomials.chebyshev_polynomial_v
-special_chebyshev_polynomial_v.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_chebyshev_polynomial_v_n_scalar_out
-special_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.chebyshev_polynomial_w
-special_chebyshev_polynomial_w.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_chebyshev_polynomial_w_out
-special_chebyshev_polynomial_w.x_scalar(Scalar x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.chebyshev_polynomial_w
-special_chebyshev_polynomial_w.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_chebyshev_polynomial_w_x_scalar_out
-special_chebyshev_polynomial_w.n_scalar(Tensor x, Scalar n) -> Tensor | CPU=special.orthogonal_polynomials.chebyshev_polynomial_w
-special_chebyshev_polynomial_w.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_chebyshev_polynomial_w_n_scalar_out
-special_shifted_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_t
-special_shifted_chebyshev_polynomial_t.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_shifted_chebyshev_polynomial_t_out
-special_shifted_chebyshev_polynomial_t.x_scalar(Scalar x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_t
-special_shifted_chebyshev_polynomial_t.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_shifted_chebyshev_polynomial_t_x_scalar_out
-special_shifted_chebyshev_polynomial_t.n_scalar(Tensor x, Scalar n) -> Tensor | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_t
-special_shifted_chebyshev_polynomial_t.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_shifted_chebyshev_polynomial_t_n_scalar_out
-special_shifted_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_u
-special_shifted_chebyshev_polynomial_u.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_shifted_chebyshev_polynomial_u_out
-special_shifted_chebyshev_polynomial_u.x_scalar(Scalar x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_u
-special_shifted_chebyshev_polynomial_u.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_shifted_chebyshev_polynomial_u_x_scalar_out
-special_shifted_chebyshev_polynomial_u.n_scalar(Tensor x, Scalar n) -> Tensor | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_u
-special_shifted_chebyshev_polynomial_u.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_shifted_chebyshev_polynomial_u_n_scalar_out
-special_shifted_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_v
-special_shifted_chebyshev_polynomial_v.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_shifted_chebyshev_polynomial_v_out
-special_shifted_chebyshev_polynomial_v.x_scalar(Scalar x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_v
-special_shifted_chebyshev_polynomial_v.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_shifted_chebyshev_polynomial_v_x_scalar_out
-special_shifted_chebyshev_polynomial_v.n_scalar(Tensor x, Scalar n) -> Tensor | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_v
-special_shifted_chebyshev_polynomial_v.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_shifted_chebyshev_polynomial_v_n_scalar_out
-special_shifted_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_w
-special_shifted_chebyshev_polynomial_w.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_shifted_chebyshev_polynomial_w_out
-special_shifted_chebyshev_polynomial_w.x_scalar(Scalar x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_w
-special_shifted_chebyshev_polynomial_w.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_shifted_chebyshev_polynomial_w_x_scalar_out
-special_shifted_chebyshev_polynomial_w.n_scalar(Tensor x, Scalar n) -> Tensor | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_w
-special_shifted_chebyshev_polynomial_w.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_shifted_chebyshev_polynomial_w_n_scalar_out
-special_hermite_polynomial_h(Tensor x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.hermite_polynomial_h
-special_hermite_polynomial_h.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_hermite_polynomial_h_out
-special_hermite_polynomial_h.x_scalar(Scalar x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.hermite_polynomial_h
-special_hermite_polynomial_h.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_hermite_polynomial_h_x_scalar_out
-special_hermite_polynomial_h.n_scalar(Tensor x, Scalar n) -> Tensor | CPU=special.orthogonal_polynomials.hermite_polynomial_h
-special_hermite_polynomial_h.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_hermite_polynomial_h_n_scalar_out
-special_hermite_polynomial_he(Tensor x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.hermite_polynomial_he
-special_hermite_polynomial_he.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_hermite_polynomial_he_out
-special_hermite_polynomial_he.x_scalar(Scalar x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.hermite_polynomial_he
-special_hermite_polynomial_he.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_hermite_polynomial_he_x_scalar_out
-special_hermite_polynomial_he.n_scalar(Tensor x, Scalar n) -> Tensor | CPU=special.orthogonal_polynomials.hermite_polynomial_he
-special_hermite_polynomial_he.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_hermite_polynomial_he_n_scalar_out
-special_laguerre_polynomial_l(Tensor x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.laguerre_polynomial_l
-special_laguerre_polynomial_l.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_laguerre_polynomial_l_out
-special_laguerre_polynomial_l.x_scalar(Scalar x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.laguerre_polynomial_l
-special_laguerre_polynomial_l.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_laguerre_polynomial_l_x_scalar_out
-special_laguerre_polynomial_l.n_scalar(Tensor x, Scalar n) -> Tensor | CPU=special.orthogonal_polynomials.laguerre_polynomial_l
-special_laguerre_polynomial_l.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_laguerre_polynomial_l_n_scalar_out
-special_legendre_polynomial_p(Tensor x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.legendre_polynomial_p
-special_legendre_polynomial_p.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_legendre_polynomial_p_out
-special_legendre_polynomial_p.x_scalar(Scalar x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.legendre_polynomial_p
-special_legendre_polynomial_p.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_legendre_polynomial_p_x_scalar_out
-special_legendre_polynomial_p.n_scalar(Tensor x, Scalar n) -> Tensor | CPU=special.orthogonal_polynomials.legendre_polynomial_p
-special_legendre_polynomial_p.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_legendre_polynomial_p_n_scalar_out
+special_ndtri(Tensor self) -> Tensor | CPU=special.error_functions.ndtri | Meta=special.error_functions.ndtri | Autograd=_generated.autograd_nodes.SpecialNdtriBackward0
+special_ndtri.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_ndtri_out | Meta=_generated.variants.special_ndtri_out | Autograd=autograd.manual.out_variant
+special_log_ndtr(Tensor self) -> Tensor | CPU=special.error_functions.log_ndtr | Meta=special.error_functions.log_ndtr | Autograd=_generated.autograd_nodes.SpecialLogNdtrBackward0
+special_log_ndtr.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_log_ndtr_out | Meta=_generated.variants.special_log_ndtr_out | Autograd=autograd.manual.out_variant
+special_erfcx(Tensor self) -> Tensor | CPU=special.error_functions.erfcx | Meta=special.error_functions.erfcx | Autograd=_generated.autograd_nodes.SpecialErfcxBackward0
+special_erfcx.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_erfcx_out | Meta=_generated.variants.special_erfcx_out | Autograd=autograd.manual.out_variant
+special_zeta(Tensor self, Tensor other) -> Tensor | CPU=special.gamma_functions.zeta | Meta=special.gamma_functions.zeta | Autograd=_generated.autograd_nodes.SpecialZetaBackward0
+special_zeta.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_zeta_out | Meta=_generated.variants.special_zeta_out | Autograd=autograd.manual.out_variant
+special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor | CPU=special.gamma_functions.zeta | Meta=special.gamma_functions.zeta | Autograd=_generated.autograd_nodes.SpecialZetaBackward1
+special_zeta.self_scalar_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_zeta_self_scalar_out | Meta=_generated.variants.special_zeta_self_scalar_out | Autograd=autograd.manual.out_variant
+special_zeta.other_scalar(Tensor self, Scalar other) -> Tensor | CPU=special.gamma_functions.zeta | Meta=special.gamma_functions.zeta | Autograd=_generated.autograd_nodes.SpecialZetaBackward2
+special_zeta.other_scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_zeta_other_scalar_out | Meta=_generated.variants.special_zeta_other_scalar_out | Autograd=autograd.manual.out_variant
+special_entr(Tensor self) -> Tensor | CPU=special.logarithms.entr | Meta=special.logarithms.entr | Autograd=_generated.autograd_nodes.SpecialEntrBackward0
+special_entr.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_entr_out | Meta=_generated.variants.special_entr_out | Autograd=autograd.manual.out_variant
+special_xlog1py(Tensor self, Tensor other) -> Tensor | CPU=special.logarithms.xlog1py | Meta=special.logarithms.xlog1py | Autograd=_generated.autograd_nodes.SpecialXlog1PyBackward0
+special_xlog1py.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_xlog1py_out | Meta=_generated.variants.special_xlog1py_out | Autograd=autograd.manual.out_variant
+special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor | CPU=special.logarithms.xlog1py | Meta=special.logarithms.xlog1py | Autograd=_generated.autograd_nodes.SpecialXlog1PyBackward1
+special_xlog1py.self_scalar_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_xlog1py_self_scalar_out | Meta=_generated.variants.special_xlog1py_self_scalar_out | Autograd=autograd.manual.out_variant
+special_xlog1py.other_scalar(Tensor self, Scalar other) -> Tensor | CPU=special.logarithms.xlog1py | Meta=special.logarithms.xlog1py | Autograd=_generated.autograd_nodes.SpecialXlog1PyBackward2
+special_xlog1py.other_scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_xlog1py_other_scalar_out | Meta=_generated.variants.special_xlog1py_other_scalar_out | Autograd=autograd.manual.out_variant
+special_i0e(Tensor self) -> Tensor | CPU=special.bessel_functions.i0e | Meta=special.bessel_functions.i0e | Autograd=_generated.autograd_nodes.SpecialI0EBackward0
+special_i0e.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_i0e_out | Meta=_generated.variants.special_i0e_out | Autograd=autograd.manual.out_variant
+special_i1(Tensor self) -> Tensor | CPU=special.bessel_functions.i1 | Meta=special.bessel_functions.i1 | Autograd=_generated.autograd_nodes.SpecialI1Backward0
+special_i1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_i1_out | Meta=_generated.variants.special_i1_out | Autograd=autograd.manual.out_variant
+special_i1e(Tensor self) -> Tensor | CPU=special.bessel_functions.i1e | Meta=special.bessel_functions.i1e | Autograd=_generated.autograd_nodes.SpecialI1EBackward0
+special_i1e.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_i1e_out | Meta=_generated.variants.special_i1e_out | Autograd=autograd.manual.out_variant
+special_bessel_j0(Tensor self) -> Tensor | CPU=special.bessel_functions.bessel_j0 | Meta=special.bessel_functions.bessel_j0
+special_bessel_j0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_bessel_j0_out | Meta=_generated.variants.special_bessel_j0_out
+special_bessel_j1(Tensor self) -> Tensor | CPU=special.bessel_functions.bessel_j1 | Meta=special.bessel_functions.bessel_j1
+special_bessel_j1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_bessel_j1_out | Meta=_generated.variants.special_bessel_j1_out
+special_bessel_y0(Tensor self) -> Tensor | CPU=special.bessel_functions.bessel_y0 | Meta=special.bessel_functions.bessel_y0
+special_bessel_y0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_bessel_y0_out | Meta=_generated.variants.special_bessel_y0_out
+special_bessel_y1(Tensor self) -> Tensor | CPU=special.bessel_functions.bessel_y1 | Meta=special.bessel_functions.bessel_y1
+special_bessel_y1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_bessel_y1_out | Meta=_generated.variants.special_bessel_y1_out
+special_modified_bessel_i0(Tensor self) -> Tensor | CPU=special.bessel_functions.modified_bessel_i0 | Meta=special.bessel_functions.modified_bessel_i0
+special_modified_bessel_i0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_modified_bessel_i0_out | Meta=_generated.variants.special_modified_bessel_i0_out
+special_modified_bessel_i1(Tensor self) -> Tensor | CPU=special.bessel_functions.modified_bessel_i1 | Meta=special.bessel_functions.modified_bessel_i1
+special_modified_bessel_i1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_modified_bessel_i1_out | Meta=_generated.variants.special_modified_bessel_i1_out
+special_modified_bessel_k0(Tensor self) -> Tensor | CPU=special.bessel_functions.modified_bessel_k0 | Meta=special.bessel_functions.modified_bessel_k0
+special_modified_bessel_k0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_modified_bessel_k0_out | Meta=_generated.variants.special_modified_bessel_k0_out
+special_modified_bessel_k1(Tensor self) -> Tensor | CPU=special.bessel_functions.modified_bessel_k1 | Meta=special.bessel_functions.modified_bessel_k1
+special_modified_bessel_k1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_modified_bessel_k1_out | Meta=_generated.variants.special_modified_bessel_k1_out
+special_scaled_modified_bessel_k0(Tensor x) -> Tensor | CPU=special.bessel_functions.scaled_modified_bessel_k0 | Meta=special.bessel_functions.scaled_modified_bessel_k0
+special_scaled_modified_bessel_k0.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_scaled_modified_bessel_k0_out | Meta=_generated.variants.special_scaled_modified_bessel_k0_out
+special_scaled_modified_bessel_k1(Tensor x) -> Tensor | CPU=special.bessel_functions.scaled_modified_bessel_k1 | Meta=special.bessel_functions.scaled_modified_bessel_k1
+special_scaled_modified_bessel_k1.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_scaled_modified_bessel_k1_out | Meta=_generated.variants.special_scaled_modified_bessel_k1_out
+special_spherical_bessel_j0(Tensor x) -> Tensor | CPU=special.bessel_functions.spherical_bessel_j0 | Meta=special.bessel_functions.spherical_bessel_j0
+special_spherical_bessel_j0.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_spherical_bessel_j0_out | Meta=_generated.variants.special_spherical_bessel_j0_out
+special_airy_ai(Tensor x) -> Tensor | CPU=special.bessel_functions.airy_ai | Meta=special.bessel_functions.airy_ai
+special_airy_ai.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_airy_ai_out | Meta=_generated.variants.special_airy_ai_out
+special_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.chebyshev_polynomial_t | Meta=special.orthogonal_polynomials.chebyshev_polynomial_t
+special_chebyshev_polynomial_t.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_chebyshev_polynomial_t_out | Meta=_generated.variants.special_chebyshev_polynomial_t_out
+special_chebyshev_polynomial_t.x_scalar(Scalar x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.chebyshev_polynomial_t | Meta=special.orthogonal_polynomials.chebyshev_polynomial_t
+special_chebyshev_polynomial_t.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_chebyshev_polynomial_t_x_scalar_out | Meta=_generated.variants.special_chebyshev_polynomial_t_x_scalar_out
+special_chebyshev_polynomial_t.n_scalar(Tensor x, Scalar n) -> Tensor | CPU=special.orthogonal_polynomials.chebyshev_polynomial_t | Meta=special.orthogonal_polynomials.chebyshev_polynomial_t
+special_chebyshev_polynomial_t.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_chebyshev_polynomial_t_n_scalar_out | Meta=_generated.variants.special_chebyshev_polynomial_t_n_scalar_out
+special_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.chebyshev_polynomial_u | Meta=special.orthogonal_polynomials.chebyshev_polynomial_u
+special_chebyshev_polynomial_u.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_chebyshev_polynomial_u_out | Meta=_generated.variants.special_chebyshev_polynomial_u_out
+special_chebyshev_polynomial_u.x_scalar(Scalar x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.chebyshev_polynomial_u | Meta=special.orthogonal_polynomials.chebyshev_polynomial_u
+special_chebyshev_polynomial_u.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_chebyshev_polynomial_u_x_scalar_out | Meta=_generated.variants.special_chebyshev_polynomial_u_x_scalar_out
+special_chebyshev_polynomial_u.n_scalar(Tensor x, Scalar n) -> Tensor | CPU=special.orthogonal_polynomials.chebyshev_polynomial_u | Meta=special.orthogonal_polynomials.chebyshev_polynomial_u
+special_chebyshev_polynomial_u.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_chebyshev_polynomial_u_n_scalar_out | Meta=_generated.variants.special_chebyshev_polynomial_u_n_scalar_out
+special_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.chebyshev_polynomial_v | Meta=special.orthogonal_polynomials.chebyshev_polynomial_v
+special_chebyshev_polynomial_v.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_chebyshev_polynomial_v_out | Meta=_generated.variants.special_chebyshev_polynomial_v_out
+special_chebyshev_polynomial_v.x_scalar(Scalar x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.chebyshev_polynomial_v | Meta=special.orthogonal_polynomials.chebyshev_polynomial_v
+special_chebyshev_polynomial_v.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_chebyshev_polynomial_v_x_scalar_out | Meta=_generated.variants.special_chebyshev_polynomial_v_x_scalar_out
+special_chebyshev_polynomial_v.n_scalar(Tensor x, Scalar n) -> Tensor | CPU=special.orthogonal_polynomials.chebyshev_polynomial_v | Meta=special.orthogonal_polynomials.chebyshev_polynomial_v
+special_chebyshev_polynomial_v.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_chebyshev_polynomial_v_n_scalar_out | Meta=_generated.variants.special_chebyshev_polynomial_v_n_scalar_out
+special_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.chebyshev_polynomial_w | Meta=special.orthogonal_polynomials.chebyshev_polynomial_w
+special_chebyshev_polynomial_w.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_chebyshev_polynomial_w_out | Meta=_generated.variants.special_chebyshev_polynomial_w_out
+special_chebyshev_polynomial_w.x_scalar(Scalar x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.chebyshev_polynomial_w | Meta=special.orthogonal_polynomials.chebyshev_polynomial_w
+special_chebyshev_polynomial_w.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_chebyshev_polynomial_w_x_scalar_out | Meta=_generated.variants.special_chebyshev_polynomial_w_x_scalar_out
+special_chebyshev_polynomial_w.n_scalar(Tensor x, Scalar n) -> Tensor | CPU=special.orthogonal_polynomials.chebyshev_polynomial_w | Meta=special.orthogonal_polynomials.chebyshev_polynomial_w
+special_chebyshev_polynomial_w.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_chebyshev_polynomial_w_n_scalar_out | Meta=_generated.variants.special_chebyshev_polynomial_w_n_scalar_out
+special_shifted_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_t | Meta=special.orthogonal_polynomials.shifted_chebyshev_polynomial_t
+special_shifted_chebyshev_polynomial_t.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_shifted_chebyshev_polynomial_t_out | Meta=_generated.variants.special_shifted_chebyshev_polynomial_t_out
+special_shifted_chebyshev_polynomial_t.x_scalar(Scalar x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_t | Meta=special.orthogonal_polynomials.shifted_chebyshev_polynomial_t
+special_shifted_chebyshev_polynomial_t.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_shifted_chebyshev_polynomial_t_x_scalar_out | Meta=_generated.variants.special_shifted_chebyshev_polynomial_t_x_scalar_out
+special_shifted_chebyshev_polynomial_t.n_scalar(Tensor x, Scalar n) -> Tensor | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_t | Meta=special.orthogonal_polynomials.shifted_chebyshev_polynomial_t
+special_shifted_chebyshev_polynomial_t.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_shifted_chebyshev_polynomial_t_n_scalar_out | Meta=_generated.variants.special_shifted_chebyshev_polynomial_t_n_scalar_out
+special_shifted_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_u | Meta=special.orthogonal_polynomials.shifted_chebyshev_polynomial_u
+special_shifted_chebyshev_polynomial_u.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_shifted_chebyshev_polynomial_u_out | Meta=_generated.variants.special_shifted_chebyshev_polynomial_u_out
+special_shifted_chebyshev_polynomial_u.x_scalar(Scalar x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_u | Meta=special.orthogonal_polynomials.shifted_chebyshev_polynomial_u
+special_shifted_chebyshev_polynomial_u.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_shifted_chebyshev_polynomial_u_x_scalar_out | Meta=_generated.variants.special_shifted_chebyshev_polynomial_u_x_scalar_out
+special_shifted_chebyshev_polynomial_u.n_scalar(Tensor x, Scalar n) -> Tensor | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_u | Meta=special.orthogonal_polynomials.shifted_chebyshev_polynomial_u
+special_shifted_chebyshev_polynomial_u.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_shifted_chebyshev_polynomial_u_n_scalar_out | Meta=_generated.variants.special_shifted_chebyshev_polynomial_u_n_scalar_out
+special_shifted_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_v | Meta=special.orthogonal_polynomials.shifted_chebyshev_polynomial_v
+special_shifted_chebyshev_polynomial_v.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_shifted_chebyshev_polynomial_v_out | Meta=_generated.variants.special_shifted_chebyshev_polynomial_v_out
+special_shifted_chebyshev_polynomial_v.x_scalar(Scalar x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_v | Meta=special.orthogonal_polynomials.shifted_chebyshev_polynomial_v
+special_shifted_chebyshev_polynomial_v.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_shifted_chebyshev_polynomial_v_x_scalar_out | Meta=_generated.variants.special_shifted_chebyshev_polynomial_v_x_scalar_out
+special_shifted_chebyshev_polynomial_v.n_scalar(Tensor x, Scalar n) -> Tensor | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_v | Meta=special.orthogonal_polynomials.shifted_chebyshev_polynomial_v
+special_shifted_chebyshev_polynomial_v.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_shifted_chebyshev_polynomial_v_n_scalar_out | Meta=_generated.variants.special_shifted_chebyshev_polynomial_v_n_scalar_out
+special_shifted_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_w | Meta=special.orthogonal_polynomials.shifted_chebyshev_polynomial_w
+special_shifted_chebyshev_polynomial_w.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_shifted_chebyshev_polynomial_w_out | Meta=_generated.variants.special_shifted_chebyshev_polynomial_w_out
+special_shifted_chebyshev_polynomial_w.x_scalar(Scalar x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_w | Meta=special.orthogonal_polynomials.shifted_chebyshev_polynomial_w
+special_shifted_chebyshev_polynomial_w.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_shifted_chebyshev_polynomial_w_x_scalar_out | Meta=_generated.variants.special_shifted_chebyshev_polynomial_w_x_scalar_out
+special_shifted_chebyshev_polynomial_w.n_scalar(Tensor x, Scalar n) -> Tensor | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_w | Meta=special.orthogonal_polynomials.shifted_chebyshev_polynomial_w
+special_shifted_chebyshev_polynomial_w.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_shifted_chebyshev_polynomial_w_n_scalar_out | Meta=_generated.variants.special_shifted_chebyshev_polynomial_w_n_scalar_out
+special_hermite_polynomial_h(Tensor x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.hermite_polynomial_h | Meta=special.orthogonal_polynomials.hermite_polynomial_h
+special_hermite_polynomial_h.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_hermite_polynomial_h_out | Meta=_generated.variants.special_hermite_polynomial_h_out
+special_hermite_polynomial_h.x_scalar(Scalar x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.hermite_polynomial_h | Meta=special.orthogonal_polynomials.hermite_polynomial_h
+special_hermite_polynomial_h.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_hermite_polynomial_h_x_scalar_out | Meta=_generated.variants.special_hermite_polynomial_h_x_scalar_out
+special_hermite_polynomial_h.n_scalar(Tensor x, Scalar n) -> Tensor | CPU=special.orthogonal_polynomials.hermite_polynomial_h | Meta=special.orthogonal_polynomials.hermite_polynomial_h
+special_hermite_polynomial_h.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_hermite_polynomial_h_n_scalar_out | Meta=_generated.variants.special_hermite_polynomial_h_n_scalar_out
+special_hermite_polynomial_he(Tensor x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.hermite_polynomial_he | Meta=special.orthogonal_polynomials.hermite_polynomial_he
+special_hermite_polynomial_he.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_hermite_polynomial_he_out | Meta=_generated.variants.special_hermite_polynomial_he_out
+special_hermite_polynomial_he.x_scalar(Scalar x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.hermite_polynomial_he | Meta=special.orthogonal_polynomials.hermite_polynomial_he
+special_hermite_polynomial_he.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_hermite_polynomial_he_x_scalar_out | Meta=_generated.variants.special_hermite_polynomial_he_x_scalar_out
+special_hermite_polynomial_he.n_scalar(Tensor x, Scalar n) -> Tensor | CPU=special.orthogonal_polynomials.hermite_polynomial_he | Meta=special.orthogonal_polynomials.hermite_polynomial_he
+special_hermite_polynomial_he.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_hermite_polynomial_he_n_scalar_out | Meta=_generated.variants.special_hermite_polynomial_he_n_scalar_out
+special_laguerre_polynomial_l(Tensor x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.laguerre_polynomial_l | Meta=special.orthogonal_polynomials.laguerre_polynomial_l
+special_laguerre_polynomial_l.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_laguerre_polynomial_l_out | Meta=_generated.variants.special_laguerre_polynomial_l_out
+special_laguerre_polynomial_l.x_scalar(Scalar x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.laguerre_polynomial_l | Meta=special.orthogonal_polynomials.laguerre_polynomial_l
+special_laguerre_polynomial_l.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_laguerre_polynomial_l_x_scalar_out | Meta=_generated.variants.special_laguerre_polynomial_l_x_scalar_out
+special_laguerre_polynomial_l.n_scalar(Tensor x, Scalar n) -> Tensor | CPU=special.orthogonal_polynomials.laguerre_polynomial_l | Meta=special.orthogonal_polynomials.laguerre_polynomial_l
+special_laguerre_polynomial_l.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_laguerre_polynomial_l_n_scalar_out | Meta=_generated.variants.special_laguerre_polynomial_l_n_scalar_out
+special_legendre_polynomial_p(Tensor x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.legendre_polynomial_p | Meta=special.orthogonal_polynomials.legendre_polynomial_p
+special_legendre_polynomial_p.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_legendre_polynomial_p_out | Meta=_generated.variants.special_legendre_polynomial_p_out
+special_legendre_polynomial_p.x_scalar(Scalar x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.legendre_polynomial_p | Meta=special.orthogonal_polynomials.legendre_polynomial_p
+special_legendre_polynomial_p.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_legendre_polynomial_p_x_scalar_out | Meta=_generated.variants.special_legendre_polynomial_p_x_scalar_out
+special_legendre_polynomial_p.n_scalar(Tensor x, Scalar n) -> Tensor | CPU=special.orthogonal_polynomials.legendre_polynomial_p | Meta=special.orthogonal_polynomials.legendre_polynomial_p
+special_legendre_polynomial_p.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_legendre_polynomial_p_n_scalar_out | Meta=_generated.variants.special_legendre_polynomial_p_n_scalar_out
 histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor | CPU=histograms.histc
 histc.out(Tensor self, int bins=100, Scalar min=0, Scalar max=0, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.histc_out
 histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges) | CPU=histograms.histogram_bins_tensor | Autograd=_generated.autograd_nodes.HistogramBackward0
@@ -1708,8 +1708,8 @@ histogramdd.int_bins(Tensor self, int bins, float[]? range=None, Tensor? weight=
 histogramdd.TensorList_bins(Tensor self, Tensor[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges) | CompositeImplicitAutograd=histograms.histogramdd_TensorList_bins
 bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor | CPU=histograms.bincount | Autograd=_generated.autograd_nodes.BincountBackward0
 bincount.out(Tensor self, Tensor? weights=None, int minlength=0, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bincount_out | Autograd=autograd.manual.out_variant
-dist(Tensor self, Tensor other, Scalar p=2) -> Tensor | CPU=distances.dist | Autograd=_generated.autograd_nodes.DistBackward0
-dist.out(Tensor self, Tensor other, Scalar p=2, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.dist_out | Autograd=autograd.manual.out_variant
+dist(Tensor self, Tensor other, Scalar p=2) -> Tensor | CPU=distances.dist | Meta=distances.dist | Autograd=_generated.autograd_nodes.DistBackward0
+dist.out(Tensor self, Tensor other, Scalar p=2, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.dist_out | Meta=_generated.variants.dist_out | Autograd=autograd.manual.out_variant
 cdist(Tensor x1, Tensor x2, float p=2.0, int? compute_mode=None) -> Tensor | CompositeImplicitAutograd=distances.cdist
 _euclidean_dist(Tensor x1, Tensor x2) -> Tensor | CPU=distances._euclidean_dist | Autograd=_generated.autograd_nodes.EuclideanDistBackward0
 _euclidean_dist.out(Tensor x1, Tensor x2, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._euclidean_dist_out | Autograd=autograd.manual.out_variant

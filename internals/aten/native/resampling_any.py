@@ -35,6 +35,9 @@ from .resampling_checks import check_gradient, check_input
 def resample(t: Any, output_size: Sequence[int], kind: str, align_corners: bool, scales: Sequence[float | None]) -> Any:
     """`t` (N, C, *S) at (N, C, *output_size). Raises RuntimeError for sizes that do not fit."""
     check_input(t, output_size, len(scales), f"upsample_{kind}")
+    out = empty_as(t, (*t.shape[:2], *output_size))
+    if not t._geometry.stored:
+        return out
     x = array(t)
     if kind in ("nearest", "exact"):
         for dim, (m, scale) in enumerate(zip(output_size, scales), 2):
@@ -54,7 +57,6 @@ def resample(t: Any, output_size: Sequence[int], kind: str, align_corners: bool,
             x = sum(x.take(at, dim) * weight.reshape(across) for at, weight in zip(positions, weights))
         if t.dtype is dt.uint8:
             x = np.clip(np.rint(x), 0, 255)
-    out = empty_as(t, x.shape)
     array(out)[...] = x
     return out
 

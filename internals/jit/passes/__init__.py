@@ -4,7 +4,7 @@
     inline, lower_tuples, canonicalize        calls and tuples taken apart, values numbered
     dce, cse, constant_pooling, constant_propagation, peephole*, loop_unrolling
                                               less to compute
-    shape_propagation, shape_rules*, shape_pointwise, shape_arguments, requires_grad_propagation, erase_*,
+    shape_propagation, shape_trials, requires_grad_propagation, erase_*,
     specialize_undef
                                               what is known of tensors before they exist, and forgetting it
     canonicalize_ops, remove_expands, remove_inplace, check_inplace

@@ -34,7 +34,7 @@ from internals.jit.ir import TensorType
 from internals.jit.operators.alias_analysis import AliasDb
 from internals.jit.passes.overloads import overload_of
 from internals.jit.passes.registry import graph_pass
-from internals.jit.passes.shape_pointwise import keeps_dtype
+from internals.jit.passes.shape_trials import keeps_dtype
 
 if TYPE_CHECKING:
     from internals.jit.ir import Block, Graph, Node, Value

@@ -4,11 +4,11 @@ The executor makes a plan for inputs of given dtypes, devices and ranks (`Float(
 pass carries that knowledge through the graph, node by node, into the types of the values:
 
 1. Control flow: an If's output is what both arms agree on; types around a Loop are widened until a round changes nothing.
-2. If every tensor argument is known completely, and all else is constant, the operator is *run*, on tensors of zeros of that
-   shape. What comes out has the type looked for, strides and all.
-3. Otherwise, and for operators that must not be run so, there is a rule for each class of operators (`shape_rules.py`), which
-   makes do with as much as is known.
-4. Where there is no rule the output is just a `Tensor`.
+2. Of an operator, its checks and the making of its result are tried without data (`shape_trials.py`), with as much as is known
+   of its arguments.
+3. If it needs data, every tensor argument is known completely and all else is constant, it is *run*, on tensors of zeros of
+   that shape. What comes out has the type looked for, strides and all.
+4. Otherwise the output is just a `Tensor`.
 
 What an in-place operation may give another shape (`t_`, `resize_`) is never known.
 
@@ -36,9 +36,7 @@ from internals.jit.operators.second_names import first_name
 from internals.jit.passes.folding_limits import is_affordable, moderately
 from internals.jit.passes.overloads import NOT_CONSTANT, constant
 from internals.jit.passes.registry import graph_pass
-from internals.jit.passes.shape_arguments import ArgumentTypes
-from internals.jit.passes.shape_rules import rule_for
-from internals.jit.passes.shape_rules_views import chunk_types
+from internals.jit.passes.shape_trials import result_types
 from internals.jit.passes.subgraph_utils import is_tensor
 
 if TYPE_CHECKING:
@@ -47,9 +45,6 @@ if TYPE_CHECKING:
     from internals.jit.ir import Block, Graph, Node, Value
 
 RESIZING = frozenset({"aten::data", *(f"aten::{name.partition('.')[0]}" for name in INPLACE_VIEW)})
-NOT_TO_RUN = frozenset(
-    ("aten::inverse", "aten::cholesky", "aten::linalg_inv", "aten::linalg_solve", "aten::item", "aten::tolist")
-)
 MAX_ELEMENTS = 1 << 20  # an operator is not run on larger tensors
 
 
@@ -113,16 +108,8 @@ class _Propagation:
         tensors = [v for v in node.outputs() if isinstance(v.type(), TensorType)]
         if not tensors:
             return
-        found = _run(node)
-        if found is None:
-            rule = rule_for(node)
-            try:
-                result = rule(ArgumentTypes(node)) if rule is not None else None
-            except (IndexError, ValueError, ArithmeticError):  # arguments that the operator refuses when it runs
-                result = None
-            found = [result] if isinstance(result, TensorType) else result
-        for v, t in zip(tensors, found or [TensorType.get()] * len(tensors)):
-            self.set(v, t or TensorType.get())
+        for v, t in zip(tensors, _types_of_results(node) or [TensorType.get()] * len(tensors)):
+            self.set(v, t)
 
     def set(self, v: Value, t: Any) -> None:
         """Give `v` the type `t`; whether it requires a gradient is another pass's business and stays."""
@@ -142,6 +129,16 @@ class _Propagation:
 
 def _holds_tensors(t: Any) -> bool:
     return isinstance(t, TensorType) or any(map(_holds_tensors, t.containedTypes()))
+
+
+def _types_of_results(node: Node) -> list[TensorType] | None:
+    """What is known of them; None if that is nothing. What was written to in place has the sizes that it had."""
+    schema = node.schema()
+    if schema is None or not schema.is_mutable:
+        return result_types(node) or _run(node)
+    written: Any = node.inputsAt(0).type()
+    in_place = schema.name.endswith("_") and isinstance(written, TensorType)
+    return [written.with_(strides=None)] if in_place else None
 
 
 def _run(node: Node) -> list[TensorType] | None:
@@ -177,7 +174,7 @@ def _leaves(values: Iterable[Value]) -> Iterator[Value]:
 
 
 def _may_run(node: Node) -> bool:
-    if node.kind() in NOT_TO_RUN or node.isNondeterministic() or node.hasSideEffects():
+    if node.isNondeterministic() or node.hasSideEffects():
         return False
     schema = node.schema()
     return schema is not None and not schema.is_mutable
@@ -229,10 +226,22 @@ def _number_type(node: Node) -> list[Any]:
     return [TensorType(dtypes.get(node.input().type().kind()), Device("cpu"), ())]
 
 
+def _chunk_types(node: Node) -> list[TensorType]:
+    like, chunks, dim = node.inputsAt(0).type(), node.i("chunks"), node.i("dim")
+    sizes = like.varyingSizes() if isinstance(like, TensorType) else None
+    if not sizes or not isinstance(like, TensorType):
+        return [TensorType.get()] * node.outputsSize()
+    at, total = dim % len(sizes), sizes[dim]
+    regular = None if total is None else -(-total // chunks)
+    found = [regular] * (chunks - 1)
+    found.append(None if total is None or regular is None else total - regular * (chunks - 1))
+    return [like.with_sizes([*sizes[:at], n, *sizes[at + 1 :]]) for n in found]
+
+
 STRUCTURAL = {
     "prim::TupleConstruct": _tuple_types,
     "prim::TupleUnpack": _element_types,
     "prim::TupleIndex": _index_type,
     "prim::NumToTensor": _number_type,
-    "prim::ConstantChunk": chunk_types,
+    "prim::ConstantChunk": _chunk_types,
 }

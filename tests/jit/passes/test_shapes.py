@@ -121,11 +121,11 @@ RULES: list[tuple[str, tuple[tuple[int, ...], ...], tuple[Any, ...], str, str]] 
     ("aten::expand", ((3, 1),), ([2, -1, 4], False), "Float(2, *, 4)", "Float(2, 3, 4)"),
     ("aten::flatten", ((2, 3, 4),), (1, -1), "Float(*, *)", "Float(2, 12)"),
     ("aten::select", ((2, 3),), (0, 1), "Float(*)", "Float(3)"),
-    ("aten::slice", ((5, 3),), (0, 1, 3, 1), "Float(*, *)", "Float(*, 3)"),
+    ("aten::slice", ((5, 3),), (0, 1, 3, 1), "Float(*, *)", "Float(2, 3)"),
     ("aten::softmax", ((2, 3),), (1, None), "Float(*, *)", "Float(2, 3)"),
     ("aten::clamp", ((2, 3),), (0.0, None), "Float(*, *)", "Float(2, 3)"),
     ("aten::conv2d", ((1, 3, 8, 8), (4, 3, 3, 3)), (None, [2, 2], [1, 1], [1, 1], 1), "Float(*, *, *, *)", "Float(1, 4, 4, 4)"),
-    ("aten::max_pool2d", ((1, 3, 8, 8),), ([2, 2], [2, 2], [0, 0], [1, 1], False), "Float(*, *, *, *)", "Float(1, 3, *, *)"),
+    ("aten::max_pool2d", ((1, 3, 8, 8),), ([2, 2], [2, 2], [0, 0], [1, 1], False), "Float(*, *, *, *)", "Float(1, 3, 4, 4)"),
     ("aten::zeros_like", ((2, 3),), (None, None, None, None, None), "Float(*, *)", "Float(2, 3)"),
 ]  # fmt: skip
 
@@ -223,7 +223,7 @@ def test_a_node_that_would_fail_is_left_alone() -> None:
       -> (%x)
   return (%r)""",
     )
-    assert graph.outputs()[0].type().dtype() is torch.float32  # type: ignore[attr-defined]
+    assert graph.outputs()[0].type() == TensorType.get()
 
 
 @pytest.mark.parametrize("seed", seeds(10))

@@ -1,0 +1,310 @@
+"""What a node gives, from trying it without data (part of `torch/csrc/jit/passes/shape_analysis.cpp`).
+
+An operator checks its arguments and makes its result by geometry alone, where its tensors are on
+"meta". So no rule is written down a second time: the operator is called. Of
+
+    aten::mm(Float(*, *), Float(*, 4))
+
+the sizes are not known, and so several are tried: all equal, which suits most operators, then one
+after the other larger and smaller, here to (960, 4), (1920, 4), ... What all calls agree on that
+were not refused is known, `Float(*, 4)`. So are dtypes and ranks that are not known, and numbers
+that are no constants.
+
+How the real one differs: 1.0.1 ran complete types on zeros, and had lists of schemas for the others.
+Today shapes come from running (profiling), from the operators' meta kernels, or from functions on
+symbolic sizes.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import combinations, product
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from internals._generated import ops
+from internals.core.device import CPU, META
+from internals.core.device import device as Device
+from internals.core.dtype import bool_ as bool_dtype
+from internals.core.dtype import complex64, float32, float64, get_default_dtype, int64
+from internals.core.dtype import dtype as DType
+from internals.core.grad_mode import set_grad_mode
+from internals.core.tensor_impl import TensorImpl
+from internals.jit.ir.tensor_type import TensorType
+from internals.jit.ir.types import ListType
+from internals.jit.operators.registry import accepts, find_operator, find_operators
+from internals.jit.passes.overloads import NOT_CONSTANT, constant, overload_of
+
+if TYPE_CHECKING:
+    from internals.jit.ir import Node, Value
+
+Slot = tuple[Any, ...]
+REFUSED, NO_PART = object(), object()
+MOST_SLOTS, LARGEST = 64, 1 << 16  # of what is tried; more is nothing but a way to say "all", as the end of a slice does
+TRIED: dict[str, tuple[Any, ...]] = {
+    "dtype": (float32, int64, bool_dtype, float64, complex64),
+    "rank": (2, 1, 0, 3, 4, 5),
+    "size": (960, 1920, 1, 0),  # many numbers divide the first
+}
+NUMBERS: dict[str, tuple[Any, ...]] = {
+    "IntType": (1, 0, 2), "FloatType": (1.0, 2.0), "NumberType": (1, 2.0), "BoolType": (True, False),
+    "int[]": ((1,), (), (1, 1), (2, 2), (1, 1, 1), (2, 2, 2), (1, 1, 1, 1)),
+}  # fmt: skip
+
+
+class Tensor(NamedTuple):
+    """What is known of a tensor; None is unknown, of the sizes each one or all."""
+
+    dtype: DType | None
+    sizes: tuple[int | None, ...] | None
+    strides: tuple[int, ...] | None
+
+
+class Open(NamedTuple):
+    """A number that is no constant, and what it may be."""
+
+    choices: tuple[Any, ...]
+
+
+class Known(NamedTuple):
+    """A constant. Its class tells True from 1."""
+
+    kind: type
+    value: Any
+
+
+def result_types(node: Node) -> list[TensorType] | None:
+    """The types of a node's results as far as they follow; None where nothing does."""
+    schema = node.schema()
+    names = [a.name for a in schema.arguments] if schema is not None else []
+    arguments = [_described(v) for v in node.inputs()]
+    if "device" in names:
+        arguments[names.index("device")] = Known(Device, None)
+    if any(a is None for a in arguments):
+        return None
+    try:
+        found = tried(overload_of(node), tuple(arguments), get_default_dtype())
+    except TypeError:  # a constant that has no hash
+        return None
+    if found is None or len(found) != node.outputsSize():
+        return None
+    device = _device(node)
+    return [TensorType(t.dtype, device, t.sizes, t.strides) for t in found]
+
+
+@lru_cache(1 << 12)
+def tried(name: str, arguments: tuple[Any, ...], default: DType) -> list[Tensor] | None:
+    """What all calls with such arguments give. `default` is the dtype that integers become."""
+    slots = list(_slots(arguments, ()))
+    sizes = dict.fromkeys((*TRIED["size"], *_numbers(arguments)))
+    values = {s: s[-1] if s[0] == "value" else tuple(sizes) if s[0] == "size" else TRIED[s[0]] for s in slots}
+    if len(slots) > MOST_SLOTS:
+        return None
+    for base in _beginnings(slots, values):
+        first = _call(name, arguments, base)
+        if first is NO_PART:
+            return None
+        if first is not REFUSED:
+            break
+    else:
+        return None
+    found: list[Tensor] = list(first)
+    varied: set[Slot] = set()
+    for change in _variations(slots, values, base):
+        if all(t.dtype is None and t.sizes is None for t in found):
+            break
+        result = _call(name, arguments, base | change)
+        if result is not REFUSED:
+            found = [_agreed(a, b) for a, b in zip(found, result)]
+            varied |= change.keys()
+    stuck = [s for s in slots if s[0] == "size" and s not in varied]
+    for change in ({a: v, b: v} for a, b in combinations(stuck, 2) for v in TRIED["size"][1:]):
+        result = _call(name, arguments, base | change)
+        if result is not REFUSED:
+            found = [_agreed(a, b) for a, b in zip(found, result)]
+            varied |= change.keys()
+    # What was never another has to be as large as something that is known, or it is not known what follows from it.
+    fixed = {base[s] for s in slots if s not in varied and s[0] in ("size", "value")}
+    guessed = any(s not in varied and (s[0] == "value" or base[s] in TRIED["size"]) for s in slots)
+    complete = not slots and all(t.strides is not None for t in arguments if isinstance(t, Tensor))
+    return [
+        Tensor(
+            t.dtype,
+            t.sizes and tuple([None if guessed or n in fixed else n for n in t.sizes]),
+            t.strides if complete else None,
+        )
+        for t in found
+    ]
+
+
+def keeps_dtype(node: Node) -> bool:
+    """Whether an in-place operator could as well give a new tensor: without its `_` it takes the
+    same, and gives the dtype that is written to. Where that is not known it does not matter what
+    dtypes are refused in place.
+    """
+    types: list[Any] = [v.type() for v in node.inputs()]
+    given = tuple([TensorType.get() if isinstance(t, TensorType) else t for t in types])
+    twins = find_operators(node.kind().removesuffix("_"))
+    functional = next((o.name for o in twins if accepts(o.schema, given)), None)
+    arguments = [_described(v) for v in node.inputs()]
+    if functional is None or any(a is None for a in arguments):
+        return False
+    with_ranks = tuple([_of_ones(a) if isinstance(a, Tensor) else a for a in arguments])
+    slots = list(_slots(with_ranks, ()))
+    ones = {"dtype": TRIED["dtype"], "rank": (0, 1), "size": (1,)}
+    values = [s[-1] if s[0] == "value" else ones[s[0]] for s in slots]
+    is_open, kept = types[0].dtype() is None, False
+    for choice in product(*values):
+        base = dict(zip(slots, choice))
+        found = _call(functional, with_ranks, base)
+        if found is NO_PART:
+            return False
+        if found is not REFUSED and found[0].dtype is (base.get(("dtype", 0)) or types[0].dtype()):
+            kept = True
+        elif found is not REFUSED:
+            in_place = _call(overload_of(node), with_ranks, base)
+            if not is_open or in_place is not REFUSED:
+                return False
+    return kept
+
+
+def _of_ones(t: Tensor) -> Tensor:
+    return Tensor(t.dtype, None if t.sizes is None else (1,) * min(len(t.sizes), 1), None)
+
+
+def _described(v: Value) -> Any:
+    """What is known of an argument; None where nothing can be tried."""
+    t, node = v.type(), v.node()
+    if node.kind() == "prim::ListConstruct":
+        inner = tuple([_described(e) for e in node.inputs()])
+        return None if None in inner else inner
+    value = constant(v)
+    if isinstance(value, TensorImpl):
+        return Tensor(value.dtype, tuple(value.shape), value.stride())
+    if value is not NOT_CONSTANT:
+        return Known(value.__class__, tuple(value) if isinstance(value, list) else value)
+    if isinstance(t, TensorType):
+        sizes, strides = t.varyingSizes(), t.strides() if t.sizes() is not None else None
+        return Tensor(t.dtype(), None if sizes is None else tuple(sizes), None if strides is None else tuple(strides))
+    kind = str(t) if isinstance(t, ListType) else t.kind()
+    return Open(NUMBERS[kind]) if kind in NUMBERS else Known(Device, None) if kind == "DeviceObjType" else None
+
+
+def _slots(x: Any, at: tuple[int, ...]) -> Iterator[Slot]:
+    """All that is not known: ("dtype", *place), ("rank", *place), ("size", *place, dimension), ("value", *place, choices)."""
+    if isinstance(x, Open):
+        yield "value", *at, x.choices
+    elif isinstance(x, Tensor):
+        if x.dtype is None:
+            yield "dtype", *at
+        if x.sizes is None:
+            yield from (("rank", *at), ("size", *at, -1))
+        else:
+            yield from (("size", *at, d) for d, n in enumerate(x.sizes) if n is None)
+    elif not isinstance(x, Known):
+        for i, part in enumerate(x):
+            yield from _slots(part, (*at, i))
+
+
+def _numbers(x: Any) -> Iterator[int]:
+    """All sizes and numbers among the arguments: what is not known may have to be one of them."""
+    if isinstance(x, Tensor):
+        yield from (n for n in x.sizes or () if n is not None)
+    elif isinstance(x, Known):
+        values = x.value if isinstance(x.value, tuple) else (x.value,)
+        yield from (n for n in values if n.__class__ is int and 0 < n < LARGEST)
+    elif not isinstance(x, Open):
+        for part in x:
+            yield from _numbers(part)
+
+
+def _beginnings(slots: Sequence[Slot], values: dict[Slot, Any]) -> Iterator[dict[Slot, Any]]:
+    """Assignments in which all slots of a kind have one value; then those where one size is 1."""
+    sizes = [s for s in slots if s[0] == "size"]
+    groups = [[s for s in slots if s[0] == kind] for kind in ("dtype", "rank")]
+    groups += [sizes, *([s] for s in slots if s[0] == "value")]
+    joint = [[dict.fromkeys(group, v) for v in values[group[0]]] for group in groups if group]
+    for parts in product(*joint):
+        yield {slot: v for part in parts for slot, v in part.items()}
+    if len(sizes) == len(slots):
+        for n, slot in product(values[sizes[0]] if sizes else (), sizes):
+            yield dict.fromkeys(sizes, n) | {slot: 1}
+
+
+def _variations(slots: Sequence[Slot], values: dict[Slot, Any], base: dict[Slot, Any]) -> Iterator[dict[Slot, Any]]:
+    """What to change: all slots of a kind, then one after the other."""
+    for kind in ("dtype", "rank", "size"):
+        group = [s for s in slots if s[0] == kind]
+        if len(group) > 1:
+            yield from (dict.fromkeys(group, v) for v in TRIED[kind] if v != base[group[0]])
+    for slot in slots:
+        yield from ({slot: v} for v in values[slot] if v != base[slot])
+
+
+def _call(name: str, arguments: tuple[Any, ...], assignment: dict[Slot, Any]) -> Any:
+    """What the operator gives without data; `REFUSED` if it does not take that, `NO_PART` if it needs data."""
+    was = set_grad_mode(False)
+    try:
+        values = [_stand_in(a, (i,), assignment) for i, a in enumerate(arguments)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = find_operator(name).fn(*values)
+    except NotImplementedError as error:
+        return NO_PART if "'Meta' backend" in str(error) else REFUSED
+    except Exception:  # whatever it says: the node may be in an arm that is never taken
+        return REFUSED
+    finally:
+        set_grad_mode(was)
+    results = result if isinstance(result, tuple) else (result,)
+    if not all(isinstance(r, TensorImpl) and r.device is META for r in results):
+        return NO_PART
+    return tuple([Tensor(r.dtype, tuple(r._geometry.sizes), r.stride()) for r in results])
+
+
+def _stand_in(x: Any, at: tuple[int, ...], assignment: dict[Slot, Any]) -> Any:
+    """The argument of one call. Tensors are on "meta", and so is whatever is made on a device."""
+    if isinstance(x, Open):
+        value = assignment["value", *at, x.choices]
+        return list(value) if isinstance(value, tuple) else value
+    if isinstance(x, Tensor):
+        dtype = x.dtype or assignment["dtype", *at]
+        if x.sizes is None:
+            sizes = [assignment["size", *at, -1]] * assignment["rank", *at]
+        else:
+            sizes = [assignment["size", *at, d] if n is None else n for d, n in enumerate(x.sizes)]
+        if x.strides is not None:
+            return ops.empty_strided(sizes, x.strides, dtype, None, META, None)
+        return ops.empty_memory_format(sizes, dtype, None, META, None, None)
+    if isinstance(x, Known):
+        return list(x.value) if x.kind is list else META if x.kind is Device else x.value
+    return [_stand_in(part, (*at, i), assignment) for i, part in enumerate(x)]
+
+
+def _agreed(a: Tensor, b: Tensor) -> Tensor:
+    """What two results have in common."""
+    sizes = None
+    if a.sizes is not None and b.sizes is not None and len(a.sizes) == len(b.sizes):
+        sizes = tuple([n if n == m else None for n, m in zip(a.sizes, b.sizes)])
+    return Tensor(a.dtype if a.dtype is b.dtype else None, sizes, None)
+
+
+def _device(node: Node) -> Device | None:
+    """Where the results are: as the argument `device` says, else where the tensors are; None if that is not known."""
+    schema = node.schema()
+    names = [a.name for a in schema.arguments] if schema is not None else []
+    asked = constant(node.inputs()[names.index("device")]) if "device" in names else None
+    if asked is not None:
+        return asked if isinstance(asked, Device) else None
+    tensors = [v for v in _leaves(node.inputs()) if isinstance(v.type(), TensorType)]
+    devices = {v.type().device() for v in tensors}  # type: ignore[attr-defined]
+    return CPU if not devices else devices.pop() if len(devices) == 1 else None
+
+
+def _leaves(values: Sequence[Value]) -> Iterator[Value]:
+    """The values, and instead of lists made for the call, what is in them."""
+    for v in values:
+        if v.node().kind() == "prim::ListConstruct":
+            yield from v.node().inputs()
+        else:
+            yield v
