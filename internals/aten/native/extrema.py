@@ -185,7 +185,7 @@ def _index(name: str, where: Any, self: Any, dim: int | None, keepdim: bool, out
     def loop() -> Any:
         if (pair := _compiled_with_indices(where, self, dims)) is not None:
             return pair[1]
-        a = np.atleast_1d(array(self))
+        a = array(self) if self.dim() else array(self)[None]
         return where(a, axis=dims[0] if dim is not None and dims else None) if a.size else ()
 
     return store(self, loop, dims, keepdim, dt.int64, out)

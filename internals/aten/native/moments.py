@@ -11,13 +11,13 @@ How the real one differs: one pass over the data by Welford's recurrence, in dou
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from internals._generated import ops
+from internals.core.device import META
 from internals.core.dtype import COMPLEX, float64
 from internals.core.scalar import checked
 from internals.core.tensor_impl import array
@@ -112,22 +112,20 @@ def number_of(correction: Any) -> float:
 def _moments(name: str, self: Any, dim: Dim, correction: Any, keepdim: bool) -> Any:
     """The variance, for "std" its root; for a name that ends in "_mean" the mean as well."""
     dims, n, freedom = check_moments(name, self, dim, correction)
+    variance, mean = (0, 0) if self.device is META else _variance_and_mean(self, dims, n, freedom)
+    loop = (lambda: np.sqrt(variance)) if name.startswith("std") else lambda: variance
+    spread = store(self, loop, dims, keepdim, self.dtype.to_real())
+    return (spread, store(self, lambda: mean, dims, keepdim, self.dtype)) if name.endswith("_mean") else spread
 
-    @cache
-    def found() -> tuple[Any, Any]:
-        if self.numel() >= settings.least and (pair := _compiled(self, dims, freedom)) is not None:
-            return pair
-        a = array(self).astype(np.complex128 if self.dtype.category == COMPLEX else np.float64)
-        with np.errstate(all="ignore"):
-            mean = total(a, dims) / np.float64(n)
-            distance = np.abs(a - np.expand_dims(mean, dims))
-            return total(distance * distance, dims) / np.float64(freedom), mean
 
-    root = np.sqrt if name.startswith("std") else np.asarray
-    spread = store(self, lambda: root(found()[0]), dims, keepdim, self.dtype.to_real())
-    if not name.endswith("_mean"):
-        return spread
-    return spread, store(self, lambda: found()[1], dims, keepdim, self.dtype)
+def _variance_and_mean(self: Any, dims: tuple[int, ...], n: int, freedom: float) -> Any:
+    if self.numel() >= settings.least and (found := _compiled(self, dims, freedom)) is not None:
+        return found
+    a = array(self).astype(np.complex128 if self.dtype.category == COMPLEX else np.float64)
+    with np.errstate(all="ignore"):
+        mean = total(a, dims) / np.float64(n)
+        distance = np.abs(a - np.expand_dims(mean, dims))
+        return total(distance * distance, dims) / np.float64(freedom), mean
 
 
 def _compiled(self: Any, dims: tuple[int, ...], freedom: Any) -> tuple[Any, Any] | None:

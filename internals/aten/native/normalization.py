@@ -54,8 +54,9 @@ def native_layer_norm(
     statistics_dtype = check_mixed(input, weight, bias)
     kept = input.shape[: input.dim() - n]
     axes = tuple(range(len(kept), input.dim()))
-    output = empty_contiguous(input.shape, input.dtype, input.device)
-    mean, rstd = (empty_contiguous((*kept, *(1,) * n), statistics_dtype, input.device) for _ in range(2))
+    device = input._geometry.device
+    output = empty_contiguous(input.shape, input.dtype, device)
+    mean, rstd = (empty_contiguous((*kept, *(1,) * n), statistics_dtype, device) for _ in range(2))
     if input._geometry.stored >= settings.least and _compiled("layer_norm", (input, weight, bias, eps), (output, mean, rstd)):
         return output, mean, rstd
     if input._geometry.stored:

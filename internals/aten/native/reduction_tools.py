@@ -22,7 +22,7 @@ from internals.core.device import META
 from internals.core.dtype import dtype
 from internals.core.float_errors import quiet, restore
 from internals.core.geometry import Geometry, contiguous_geometry, wrap_dims
-from internals.core.tensor_impl import array, backed_ptr, empty
+from internals.core.tensor_impl import array, backed_ptr, empty, empty_contiguous
 from internals.machine_code.settings import settings, use_compiled
 
 BLOCK = 128
@@ -46,9 +46,10 @@ def store(
     self: Any, loop: Callable[[], Any], dims: Sequence[int], keepdim: bool, d: dtype, out: Any = None
 ) -> Any:
     """A tensor of dtype `d` with what `loop` gives, a numpy result whose reduced dimensions are gone. On "meta" it is not run."""
-    on_meta = self._geometry.device is META
-    result: Any = None if on_meta else loop()  # before `out`, which may be `self`, is resized
-    target = set_output(reduced_sizes(self._geometry.sizes, dims, keepdim), d, out, device=self._geometry.device)
+    g = self._geometry
+    result: Any = None if g.device is META else loop()  # before `out`, which may be `self`, is resized
+    sizes = reduced_sizes(g.sizes, dims, keepdim)
+    target = empty_contiguous(sizes, d, g.device) if out is None else set_output(sizes, d, out, device=g.device)
     g = target._geometry
     if g.stored:
         array(target)[...] = result if not keepdim or not dims else result.reshape(g.sizes)

@@ -85,10 +85,11 @@ def scatter_add(self: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl, 
 def index_select(self: TensorImpl, dim: int, index: TensorImpl, out: Any = None) -> Any:
     """The slices of `self` at the positions `index` (0-d or 1-d) along `dim`."""
     d = check_index_select(self, dim, index, out)
-    sizes = (*self.shape[:d], *sizes_of(index), *self.shape[d + 1 :])
-    if self.device is META:
+    if self._geometry.device is META:
+        sizes = (*self.shape[:d], *sizes_of(index), *self.shape[d + 1 :])
         return set_output(sizes if self.dim() else (), self.dtype, out, device=META)
     source = np.atleast_1d(array(self))
+    sizes = source.shape[:d] + (index.shape or (1,)) + source.shape[d + 1 :]
     if prod(sizes) >= settings.least and source.size:
         out = set_output(sizes if self.dim() else (), self.dtype, out)
         if compiled().index_select(out, self, d, index):
