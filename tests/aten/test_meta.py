@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.op_arguments import arguments
+from tests.test_op_fuzz import OPS, build, is_called
 
 import internals
 from internals.core.device import META
@@ -20,9 +22,7 @@ from internals.core.dispatcher import OperatorHandle
 from internals.core.geometry import bytes_spanned, geometry
 from internals.core.storage import Storage
 from internals.core.tensor_impl import TensorImpl, make
-from tests.op_arguments import arguments
 from tests.support import full, outcome
-from tests.test_op_fuzz import OPS, build, is_called
 
 CALLS = 40 if full() else 8
 OTHER_ERRORS = "ZeroDivisionError|value cannot be converted|pin_memory=True"  # about data, and about memory
