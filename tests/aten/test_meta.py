@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.op_arguments import arguments
-from tests.test_op_fuzz import OPS, build, is_called
+from tests.aten.op_arguments import arguments
+from tests.aten.test_op_fuzz import OPS, build, is_called
 
 import internals
 from internals.core.device import META
