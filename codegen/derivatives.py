@@ -57,6 +57,7 @@ class Derivative:
     node: str
     formulas: tuple[Formula, ...]
     differentiable: tuple[bool, ...]
+    place: str = ""  # "pointwise_binary.yaml:12"
 
     @property
     def saved(self) -> list[Saved]:
@@ -76,7 +77,7 @@ def load(functions: list[NativeFunction], path: Path = FOLDER) -> dict[str, Deri
     count: dict[str, int] = {}
     for entry in read_entries(path):
         entry = dict(entry)
-        text = entry.pop("name")
+        text, place = entry.pop("name"), entry.pop("place")
         schema = parse_schema(text)
         f = declared.get(schema.full_name)
         if f is None or str(f.schema) != str(schema):
@@ -98,7 +99,7 @@ def load(functions: list[NativeFunction], path: Path = FOLDER) -> dict[str, Deri
                 hint = "; a formula for a result is PyTorch's forward mode, which is not here" if "result" in key else ""
                 raise ValueError(f"derivatives: {text}: no argument called {', '.join(sorted(set(names) - known))}{hint}")
             formulas.append(_formula(schema, names, str(expression)))
-        entries[schema.full_name] = Derivative(schema, node_name(schema.name, index), tuple(formulas), flags)
+        entries[schema.full_name] = Derivative(schema, node_name(schema.name, index), tuple(formulas), flags, place)
     return entries
 
 

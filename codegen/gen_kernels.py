@@ -94,7 +94,7 @@ def _kernel(f: NativeFunction, d: Derivative) -> str:
     lines.append(f"result = {_call(params)}")
     lines += _histories(d)
     lines.append("return result")
-    return _function(f, params, lines)
+    return _function(f, d, params, lines)
 
 
 def _inplace_kernel(f: NativeFunction, d: Derivative) -> str:
@@ -110,7 +110,7 @@ def _inplace_kernel(f: NativeFunction, d: Derivative) -> str:
     lines.append(f"{'set_history_of_inplace_view' if is_inplace_view(f) else 'rebase_history'}({target}, node)")
     lines += _saved_outputs(d, {output_names(d.schema)[0]: target})
     lines.append(f"return {target}")
-    return _function(f, params, lines)
+    return _function(f, d, params, lines)
 
 
 def _edges(d: Derivative) -> tuple[str, str]:
@@ -229,5 +229,5 @@ def _call(params: str) -> str:
     return f"below(op, keys, {params}) if hot.off else op.table[keys]({params})"
 
 
-def _function(f: NativeFunction, params: str, lines: list[str]) -> str:
-    return f"\n\ndef {f.identifier}(op, keys, {params}):\n" + "".join(f"    {line}\n" for line in lines)
+def _function(f: NativeFunction, d: Derivative, params: str, lines: list[str]) -> str:
+    return f"\n\ndef {f.identifier}(op, keys, {params}):  # derivatives/{d.place}\n" + "".join(f"    {line}\n" for line in lines)

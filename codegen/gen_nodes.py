@@ -36,7 +36,7 @@ def _node(d: Derivative) -> str:
     tensors = "".join(f"{s.name!r}, " for s in d.saved if is_tensor(d, s))
     out = [
         f"\n\nclass {d.node}(Node):\n",
-        f'    """{d.schema}"""\n\n',
+        f'    """{d.schema} (derivatives/{d.place})"""\n\n',
         f"    __slots__ = ({slots})\n    record = {_record(d)}\n",
         f"    saved_names = ({tensors})\n    saves = True\n\n" if tensors else "\n",
         _number_methods(d) if takes_number(d) else "",

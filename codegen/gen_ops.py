@@ -96,7 +96,7 @@ def write_cuda_variants(functions: list[NativeFunction]) -> str:
 def _op(f: NativeFunction, autograd: str | None) -> str:
     targets = f.kernels if autograd is None else {**f.kernels, "Autograd": autograd}
     kernels = "".join(f" | {key}={target}" for key, target in targets.items())
-    return f"{str(f.schema).removeprefix('aten::')}{kernels}\n"
+    return f"{str(f.schema).removeprefix('aten::')} | {f.place}{kernels}\n"
 
 
 def _leaf(f: NativeFunction) -> str | None:
@@ -159,7 +159,7 @@ def _variant(f: NativeFunction, leaf: str | None) -> str:
         body = f"fill_out({outs[0]}, {kernel}({args}))"
     else:
         body = f"{'write_exact_out' if base.exact_out else 'write_out'}({outs[0]}, {kernel}({args}))"
-    return f"\ndef {f.identifier}({params}):\n{_overlap_checks(base, outs)}    return {body}\n"
+    return f"\ndef {f.identifier}({params}):  # native_functions/{f.place}\n{_overlap_checks(base, outs)}    return {body}\n"
 
 
 def _overlap_checks(base: NativeFunction, outs: list[str]) -> str:

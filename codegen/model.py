@@ -46,7 +46,7 @@ FOLDER = Path(__file__).parent.parent / "internals" / "aten" / "native_functions
 CHECKS = ("no_overlap", "no_partial_overlap")
 KNOWN = {
     "func", "variants", "structured", *CHECKS, "exact_out", "autogen", "deprecated", "dispatch", "python_module", "same_as",
-    "tags", "device_check",
+    "tags", "device_check", "place",
 }  # fmt: skip
 TAGS = (
     "pointwise", "reduction", "nondeterministic_seeded", "data_dependent_output",
@@ -72,6 +72,7 @@ class NativeFunction:
     deprecated: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     device_check: str = ""
+    place: str = ""  # of its entry, or of that it is derived from: "pointwise_binary.yaml:12"
 
     @property
     def identifier(self) -> str:
@@ -126,6 +127,7 @@ def load(path: Path = FOLDER) -> list[NativeFunction]:
             deprecated=tuple(entry.get("deprecated", ())),
             tags=_words(entry.get("tags", "")),
             device_check=entry.get("device_check", ""),
+            place=entry["place"],
         )
         functions.append(function)
         copies: dict[str, NativeFunction] = {}
@@ -198,17 +200,19 @@ def _check_words(entry: dict[str, Any]) -> None:
 
 
 def read_entries(path: Path) -> list[dict[str, Any]]:
-    """The entries of a YAML file, or of all YAML files in a folder, in the order of their names."""
+    """The entries of a YAML file, or of all YAML files in a folder, in the order of their names, each with its `place`."""
     files = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
     entries: list[dict[str, Any]] = []
     for file in files:
         default: dict[str, Any] = {}
+        text = file.read_text(encoding="utf-8")
+        lines = [number for number, line in enumerate(text.splitlines(), 1) if line.startswith("- ")]
         try:
-            for entry in parse_yaml(file.read_text(encoding="utf-8")) or []:
+            for entry, line in zip(parse_yaml(text) or [], lines, strict=True):
                 if "default" in entry:
                     default = entry["default"]
                 else:
-                    entries.append(default | entry)
+                    entries.append(default | entry | {"place": f"{file.name}:{line}"})
         except yaml.YAMLError as error:
             raise ValueError(f"{file.name} is no YAML: {error}") from None
     return entries
@@ -294,6 +298,7 @@ def derive(function: NativeFunction, twin: str) -> NativeFunction:
     return NativeFunction(
         schema, variants, kernels, function.structured, function.exact_out, function.python_module, function,
         deprecated=function.deprecated, tags=tuple(tags), device_check=function.device_check,
+        place=function.place,
     )  # fmt: skip
 
 

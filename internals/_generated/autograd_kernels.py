@@ -16,7 +16,7 @@ from internals.core.grad_mode import grad_mode, is_grad_enabled
 from internals.core.hot import hot
 
 
-def cat(op, keys, tensors, dim):
+def cat(op, keys, tensors, dim):  # derivatives/joining.yaml:1
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, tensors, dim) if hot.off else op.table[keys](tensors, dim)
     edges = gradient_edges(tensors)
@@ -31,7 +31,7 @@ def cat(op, keys, tensors, dim):
     return result
 
 
-def stack(op, keys, tensors, dim):
+def stack(op, keys, tensors, dim):  # derivatives/joining.yaml:3
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, tensors, dim) if hot.off else op.table[keys](tensors, dim)
     edges = gradient_edges(tensors)
@@ -45,7 +45,7 @@ def stack(op, keys, tensors, dim):
     return result
 
 
-def mm(op, keys, self, mat2):
+def mm(op, keys, self, mat2):  # derivatives/matmul.yaml:1
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, mat2) if hot.off else op.table[keys](self, mat2)
     edges = to_self, to_mat2 = gradient_edge(self), gradient_edge(mat2)
@@ -64,7 +64,7 @@ def mm(op, keys, self, mat2):
     return result
 
 
-def bmm(op, keys, self, mat2):
+def bmm(op, keys, self, mat2):  # derivatives/matmul.yaml:4
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, mat2) if hot.off else op.table[keys](self, mat2)
     edges = to_self, to_mat2 = gradient_edge(self), gradient_edge(mat2)
@@ -79,7 +79,7 @@ def bmm(op, keys, self, mat2):
     return result
 
 
-def addmm(op, keys, self, mat1, mat2, beta, alpha):
+def addmm(op, keys, self, mat1, mat2, beta, alpha):  # derivatives/matmul.yaml:13
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, mat1, mat2, beta, alpha) if hot.off else op.table[keys](self, mat1, mat2, beta, alpha)
     edges = to_self, to_mat1, to_mat2 = gradient_edge(self), gradient_edge(mat1), gradient_edge(mat2)
@@ -100,7 +100,7 @@ def addmm(op, keys, self, mat1, mat2, beta, alpha):
     return result
 
 
-def relu(op, keys, self):
+def relu(op, keys, self):  # derivatives/nn_activations.yaml:1
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self) if hot.off else op.table[keys](self)
     edges = (gradient_edge(self),)
@@ -114,7 +114,7 @@ def relu(op, keys, self):
     return result
 
 
-def relu_(op, keys, self):
+def relu_(op, keys, self):  # derivatives/nn_activations.yaml:1
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self) if hot.off else op.table[keys](self)
     edges = (gradient_edge(self),)
@@ -129,7 +129,7 @@ def relu_(op, keys, self):
     return self
 
 
-def gelu(op, keys, self, approximate):
+def gelu(op, keys, self, approximate):  # derivatives/nn_activations.yaml:3
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, approximate) if hot.off else op.table[keys](self, approximate)
     edges = (gradient_edge(self),)
@@ -144,7 +144,7 @@ def gelu(op, keys, self, approximate):
     return result
 
 
-def silu(op, keys, self):
+def silu(op, keys, self):  # derivatives/nn_activations.yaml:5
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self) if hot.off else op.table[keys](self)
     edges = (gradient_edge(self),)
@@ -158,7 +158,7 @@ def silu(op, keys, self):
     return result
 
 
-def hardtanh_(op, keys, self, min_val, max_val):
+def hardtanh_(op, keys, self, min_val, max_val):  # derivatives/nn_activations.yaml:13
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, min_val, max_val) if hot.off else op.table[keys](self, min_val, max_val)
     edges = (gradient_edge(self),)
@@ -175,7 +175,7 @@ def hardtanh_(op, keys, self, min_val, max_val):
     return self
 
 
-def _softmax(op, keys, self, dim, half_to_float):
+def _softmax(op, keys, self, dim, half_to_float):  # derivatives/nn_activations.yaml:34
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, dim, half_to_float) if hot.off else op.table[keys](self, dim, half_to_float)
     edges = (gradient_edge(self),)
@@ -191,7 +191,7 @@ def _softmax(op, keys, self, dim, half_to_float):
     return result
 
 
-def _log_softmax(op, keys, self, dim, half_to_float):
+def _log_softmax(op, keys, self, dim, half_to_float):  # derivatives/nn_activations.yaml:36
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, dim, half_to_float) if hot.off else op.table[keys](self, dim, half_to_float)
     edges = (gradient_edge(self),)
@@ -207,7 +207,7 @@ def _log_softmax(op, keys, self, dim, half_to_float):
     return result
 
 
-def convolution(op, keys, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+def convolution(op, keys, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):  # derivatives/nn_convolution.yaml:1
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups) if hot.off else op.table[keys](input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
     edges = to_input, to_weight, to_bias = gradient_edge(input), gradient_edge(weight), gradient_edge(bias)
@@ -229,7 +229,7 @@ def convolution(op, keys, input, weight, bias, stride, padding, dilation, transp
     return result
 
 
-def nll_loss_forward(op, keys, self, target, weight, reduction, ignore_index):
+def nll_loss_forward(op, keys, self, target, weight, reduction, ignore_index):  # derivatives/nn_losses.yaml:1
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, target, weight, reduction, ignore_index) if hot.off else op.table[keys](self, target, weight, reduction, ignore_index)
     if target._geometry.keys & RECORDS:
@@ -252,7 +252,7 @@ def nll_loss_forward(op, keys, self, target, weight, reduction, ignore_index):
     return result
 
 
-def mse_loss(op, keys, self, target, reduction):
+def mse_loss(op, keys, self, target, reduction):  # derivatives/nn_losses.yaml:7
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, target, reduction) if hot.off else op.table[keys](self, target, reduction)
     edges = to_self, to_target = gradient_edge(self), gradient_edge(target)
@@ -268,7 +268,7 @@ def mse_loss(op, keys, self, target, reduction):
     return result
 
 
-def native_layer_norm(op, keys, input, normalized_shape, weight, bias, eps):
+def native_layer_norm(op, keys, input, normalized_shape, weight, bias, eps):  # derivatives/nn_normalization.yaml:1
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, input, normalized_shape, weight, bias, eps) if hot.off else op.table[keys](input, normalized_shape, weight, bias, eps)
     edges = to_input, to_weight, to_bias = gradient_edge(input), gradient_edge(weight), gradient_edge(bias)
@@ -287,7 +287,7 @@ def native_layer_norm(op, keys, input, normalized_shape, weight, bias, eps):
     return result
 
 
-def native_batch_norm(op, keys, input, weight, bias, running_mean, running_var, training, momentum, eps):
+def native_batch_norm(op, keys, input, weight, bias, running_mean, running_var, training, momentum, eps):  # derivatives/nn_normalization.yaml:6
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, input, weight, bias, running_mean, running_var, training, momentum, eps) if hot.off else op.table[keys](input, weight, bias, running_mean, running_var, training, momentum, eps)
     if running_mean is not None and running_mean._geometry.keys & RECORDS:
@@ -312,7 +312,7 @@ def native_batch_norm(op, keys, input, weight, bias, running_mean, running_var, 
     return result
 
 
-def embedding(op, keys, weight, indices, padding_idx, scale_grad_by_freq, sparse):
+def embedding(op, keys, weight, indices, padding_idx, scale_grad_by_freq, sparse):  # derivatives/nn_normalization.yaml:22
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, weight, indices, padding_idx, scale_grad_by_freq, sparse) if hot.off else op.table[keys](weight, indices, padding_idx, scale_grad_by_freq, sparse)
     edges = (gradient_edge(weight),)
@@ -330,7 +330,7 @@ def embedding(op, keys, weight, indices, padding_idx, scale_grad_by_freq, sparse
     return result
 
 
-def native_dropout(op, keys, input, p, train):
+def native_dropout(op, keys, input, p, train):  # derivatives/nn_normalization.yaml:16
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, input, p, train) if hot.off else op.table[keys](input, p, train)
     edges = (gradient_edge(input),)
@@ -346,7 +346,7 @@ def native_dropout(op, keys, input, p, train):
     return result
 
 
-def max_pool2d_with_indices(op, keys, self, kernel_size, stride, padding, dilation, ceil_mode):
+def max_pool2d_with_indices(op, keys, self, kernel_size, stride, padding, dilation, ceil_mode):  # derivatives/nn_pooling.yaml:1
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, kernel_size, stride, padding, dilation, ceil_mode) if hot.off else op.table[keys](self, kernel_size, stride, padding, dilation, ceil_mode)
     edges = (gradient_edge(self),)
@@ -366,7 +366,7 @@ def max_pool2d_with_indices(op, keys, self, kernel_size, stride, padding, dilati
     return result
 
 
-def add_Tensor(op, keys, self, other, alpha):
+def add_Tensor(op, keys, self, other, alpha):  # derivatives/pointwise_binary.yaml:1
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
     edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
@@ -380,7 +380,7 @@ def add_Tensor(op, keys, self, other, alpha):
     return result
 
 
-def add__Tensor(op, keys, self, other, alpha):
+def add__Tensor(op, keys, self, other, alpha):  # derivatives/pointwise_binary.yaml:1
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
     edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
@@ -395,7 +395,7 @@ def add__Tensor(op, keys, self, other, alpha):
     return self
 
 
-def add_Scalar(op, keys, self, other, alpha):
+def add_Scalar(op, keys, self, other, alpha):  # derivatives/pointwise_binary.yaml:4
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
     edges = (gradient_edge(self), NO_EDGE)
@@ -408,7 +408,7 @@ def add_Scalar(op, keys, self, other, alpha):
     return result
 
 
-def sub_Tensor(op, keys, self, other, alpha):
+def sub_Tensor(op, keys, self, other, alpha):  # derivatives/pointwise_binary.yaml:6
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
     edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
@@ -422,7 +422,7 @@ def sub_Tensor(op, keys, self, other, alpha):
     return result
 
 
-def sub__Tensor(op, keys, self, other, alpha):
+def sub__Tensor(op, keys, self, other, alpha):  # derivatives/pointwise_binary.yaml:6
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
     edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
@@ -437,7 +437,7 @@ def sub__Tensor(op, keys, self, other, alpha):
     return self
 
 
-def mul_Tensor(op, keys, self, other):
+def mul_Tensor(op, keys, self, other):  # derivatives/pointwise_binary.yaml:16
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
     edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
@@ -452,7 +452,7 @@ def mul_Tensor(op, keys, self, other):
     return result
 
 
-def mul__Tensor(op, keys, self, other):
+def mul__Tensor(op, keys, self, other):  # derivatives/pointwise_binary.yaml:16
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
     edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
@@ -468,7 +468,7 @@ def mul__Tensor(op, keys, self, other):
     return self
 
 
-def mul_Scalar(op, keys, self, other):
+def mul_Scalar(op, keys, self, other):  # derivatives/pointwise_binary.yaml:19
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
     edges = (gradient_edge(self), NO_EDGE)
@@ -482,7 +482,7 @@ def mul_Scalar(op, keys, self, other):
     return result
 
 
-def div_Tensor(op, keys, self, other):
+def div_Tensor(op, keys, self, other):  # derivatives/pointwise_binary.yaml:21
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
     edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
@@ -497,7 +497,7 @@ def div_Tensor(op, keys, self, other):
     return result
 
 
-def div_Scalar(op, keys, self, other):
+def div_Scalar(op, keys, self, other):  # derivatives/pointwise_binary.yaml:24
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
     edges = (gradient_edge(self), NO_EDGE)
@@ -511,7 +511,7 @@ def div_Scalar(op, keys, self, other):
     return result
 
 
-def pow_Tensor_Scalar(op, keys, self, exponent):
+def pow_Tensor_Scalar(op, keys, self, exponent):  # derivatives/pointwise_binary.yaml:47
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, exponent) if hot.off else op.table[keys](self, exponent)
     edges = (gradient_edge(self),)
@@ -526,7 +526,7 @@ def pow_Tensor_Scalar(op, keys, self, exponent):
     return result
 
 
-def rsub_Scalar(op, keys, self, other, alpha):
+def rsub_Scalar(op, keys, self, other, alpha):  # derivatives/pointwise_binary.yaml:14
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
     edges = (gradient_edge(self),)
@@ -540,7 +540,7 @@ def rsub_Scalar(op, keys, self, other, alpha):
     return result
 
 
-def addcmul_(op, keys, self, tensor1, tensor2, value):
+def addcmul_(op, keys, self, tensor1, tensor2, value):  # derivatives/pointwise_ternary.yaml:8
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, tensor1, tensor2, value) if hot.off else op.table[keys](self, tensor1, tensor2, value)
     edges = to_self, to_tensor1, to_tensor2 = gradient_edge(self), gradient_edge(tensor1), gradient_edge(tensor2)
@@ -557,7 +557,7 @@ def addcmul_(op, keys, self, tensor1, tensor2, value):
     return self
 
 
-def addcdiv_(op, keys, self, tensor1, tensor2, value):
+def addcdiv_(op, keys, self, tensor1, tensor2, value):  # derivatives/pointwise_ternary.yaml:12
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, tensor1, tensor2, value) if hot.off else op.table[keys](self, tensor1, tensor2, value)
     edges = to_self, to_tensor1, to_tensor2 = gradient_edge(self), gradient_edge(tensor1), gradient_edge(tensor2)
@@ -574,7 +574,7 @@ def addcdiv_(op, keys, self, tensor1, tensor2, value):
     return self
 
 
-def where_self(op, keys, condition, self, other):
+def where_self(op, keys, condition, self, other):  # derivatives/pointwise_ternary.yaml:16
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, condition, self, other) if hot.off else op.table[keys](condition, self, other)
     edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
@@ -588,7 +588,7 @@ def where_self(op, keys, condition, self, other):
     return result
 
 
-def masked_fill_Scalar(op, keys, self, mask, value):
+def masked_fill_Scalar(op, keys, self, mask, value):  # derivatives/pointwise_ternary.yaml:23
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, mask, value) if hot.off else op.table[keys](self, mask, value)
     edges = (gradient_edge(self),)
@@ -602,7 +602,7 @@ def masked_fill_Scalar(op, keys, self, mask, value):
     return result
 
 
-def neg(op, keys, self):
+def neg(op, keys, self):  # derivatives/pointwise_unary.yaml:3
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self) if hot.off else op.table[keys](self)
     edges = (gradient_edge(self),)
@@ -615,7 +615,7 @@ def neg(op, keys, self):
     return result
 
 
-def exp(op, keys, self):
+def exp(op, keys, self):  # derivatives/pointwise_unary.yaml:5
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self) if hot.off else op.table[keys](self)
     edges = (gradient_edge(self),)
@@ -629,7 +629,7 @@ def exp(op, keys, self):
     return result
 
 
-def log(op, keys, self):
+def log(op, keys, self):  # derivatives/pointwise_unary.yaml:9
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self) if hot.off else op.table[keys](self)
     edges = (gradient_edge(self),)
@@ -643,7 +643,7 @@ def log(op, keys, self):
     return result
 
 
-def sqrt(op, keys, self):
+def sqrt(op, keys, self):  # derivatives/pointwise_unary.yaml:15
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self) if hot.off else op.table[keys](self)
     edges = (gradient_edge(self),)
@@ -657,7 +657,7 @@ def sqrt(op, keys, self):
     return result
 
 
-def tanh(op, keys, self):
+def tanh(op, keys, self):  # derivatives/pointwise_unary.yaml:37
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self) if hot.off else op.table[keys](self)
     edges = (gradient_edge(self),)
@@ -671,7 +671,7 @@ def tanh(op, keys, self):
     return result
 
 
-def sigmoid(op, keys, self):
+def sigmoid(op, keys, self):  # derivatives/pointwise_unary.yaml:39
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self) if hot.off else op.table[keys](self)
     edges = (gradient_edge(self),)
@@ -685,7 +685,7 @@ def sigmoid(op, keys, self):
     return result
 
 
-def sum(op, keys, self, dtype):
+def sum(op, keys, self, dtype):  # derivatives/reductions.yaml:1
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, dtype) if hot.off else op.table[keys](self, dtype)
     edges = (gradient_edge(self),)
@@ -699,7 +699,7 @@ def sum(op, keys, self, dtype):
     return result
 
 
-def sum_dim_IntList(op, keys, self, dim, keepdim, dtype):
+def sum_dim_IntList(op, keys, self, dim, keepdim, dtype):  # derivatives/reductions.yaml:3
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, dim, keepdim, dtype) if hot.off else op.table[keys](self, dim, keepdim, dtype)
     edges = (gradient_edge(self),)
@@ -715,7 +715,7 @@ def sum_dim_IntList(op, keys, self, dim, keepdim, dtype):
     return result
 
 
-def mean(op, keys, self, dtype):
+def mean(op, keys, self, dtype):  # derivatives/reductions.yaml:5
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, dtype) if hot.off else op.table[keys](self, dtype)
     edges = (gradient_edge(self),)
@@ -729,7 +729,7 @@ def mean(op, keys, self, dtype):
     return result
 
 
-def mean_dim(op, keys, self, dim, keepdim, dtype):
+def mean_dim(op, keys, self, dim, keepdim, dtype):  # derivatives/reductions.yaml:7
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, dim, keepdim, dtype) if hot.off else op.table[keys](self, dim, keepdim, dtype)
     edges = (gradient_edge(self),)
@@ -745,7 +745,7 @@ def mean_dim(op, keys, self, dim, keepdim, dtype):
     return result
 
 
-def view(op, keys, self, size):
+def view(op, keys, self, size):  # derivatives/views.yaml:1
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, size) if hot.off else op.table[keys](self, size)
     edges = (gradient_edge(self),)
@@ -759,7 +759,7 @@ def view(op, keys, self, size):
     return result
 
 
-def _unsafe_view(op, keys, self, size):
+def _unsafe_view(op, keys, self, size):  # derivatives/views.yaml:5
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, size) if hot.off else op.table[keys](self, size)
     edges = (gradient_edge(self),)
@@ -773,7 +773,7 @@ def _unsafe_view(op, keys, self, size):
     return result
 
 
-def _reshape_alias(op, keys, self, size, stride):
+def _reshape_alias(op, keys, self, size, stride):  # derivatives/views.yaml:7
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, size, stride) if hot.off else op.table[keys](self, size, stride)
     edges = (gradient_edge(self),)
@@ -787,7 +787,7 @@ def _reshape_alias(op, keys, self, size, stride):
     return result
 
 
-def expand(op, keys, self, size, implicit):
+def expand(op, keys, self, size, implicit):  # derivatives/views.yaml:15
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, size, implicit) if hot.off else op.table[keys](self, size, implicit)
     edges = (gradient_edge(self),)
@@ -801,7 +801,7 @@ def expand(op, keys, self, size, implicit):
     return result
 
 
-def permute(op, keys, self, dims):
+def permute(op, keys, self, dims):  # derivatives/views.yaml:17
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, dims) if hot.off else op.table[keys](self, dims)
     edges = (gradient_edge(self),)
@@ -815,7 +815,7 @@ def permute(op, keys, self, dims):
     return result
 
 
-def transpose_int(op, keys, self, dim0, dim1):
+def transpose_int(op, keys, self, dim0, dim1):  # derivatives/views.yaml:19
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, dim0, dim1) if hot.off else op.table[keys](self, dim0, dim1)
     edges = (gradient_edge(self),)
@@ -830,7 +830,7 @@ def transpose_int(op, keys, self, dim0, dim1):
     return result
 
 
-def t(op, keys, self):
+def t(op, keys, self):  # derivatives/views.yaml:21
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self) if hot.off else op.table[keys](self)
     edges = (gradient_edge(self),)
@@ -843,7 +843,7 @@ def t(op, keys, self):
     return result
 
 
-def squeeze_dim(op, keys, self, dim):
+def squeeze_dim(op, keys, self, dim):  # derivatives/views.yaml:25
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
     edges = (gradient_edge(self),)
@@ -857,7 +857,7 @@ def squeeze_dim(op, keys, self, dim):
     return result
 
 
-def unsqueeze(op, keys, self, dim):
+def unsqueeze(op, keys, self, dim):  # derivatives/views.yaml:29
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
     edges = (gradient_edge(self),)
@@ -871,7 +871,7 @@ def unsqueeze(op, keys, self, dim):
     return result
 
 
-def select_int(op, keys, self, dim, index):
+def select_int(op, keys, self, dim, index):  # derivatives/views.yaml:31
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, dim, index) if hot.off else op.table[keys](self, dim, index)
     edges = (gradient_edge(self),)
@@ -887,7 +887,7 @@ def select_int(op, keys, self, dim, index):
     return result
 
 
-def slice_Tensor(op, keys, self, dim, start, end, step):
+def slice_Tensor(op, keys, self, dim, start, end, step):  # derivatives/views.yaml:35
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, dim, start, end, step) if hot.off else op.table[keys](self, dim, start, end, step)
     edges = (gradient_edge(self),)
@@ -905,7 +905,7 @@ def slice_Tensor(op, keys, self, dim, start, end, step):
     return result
 
 
-def split_Tensor(op, keys, self, split_size, dim):
+def split_Tensor(op, keys, self, split_size, dim):  # derivatives/views.yaml:47
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, split_size, dim) if hot.off else op.table[keys](self, split_size, dim)
     edges = (gradient_edge(self),)
@@ -922,7 +922,7 @@ def split_Tensor(op, keys, self, split_size, dim):
     return result
 
 
-def unbind_int(op, keys, self, dim):
+def unbind_int(op, keys, self, dim):  # derivatives/views.yaml:51
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
     edges = (gradient_edge(self),)
@@ -937,7 +937,7 @@ def unbind_int(op, keys, self, dim):
     return result
 
 
-def zero_(op, keys, self):
+def zero_(op, keys, self):  # derivatives/writing.yaml:11
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self) if hot.off else op.table[keys](self)
     edges = (gradient_edge(self),)
@@ -951,7 +951,7 @@ def zero_(op, keys, self):
     return self
 
 
-def clone(op, keys, self, memory_format):
+def clone(op, keys, self, memory_format):  # derivatives/writing.yaml:13
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, memory_format) if hot.off else op.table[keys](self, memory_format)
     edges = (gradient_edge(self),)

@@ -45,7 +45,7 @@ from math import pi
 
 
 class ViewAsRealBackward0(Node):
-    """aten::view_as_real(Tensor(a) self) -> Tensor(a)"""
+    """aten::view_as_real(Tensor(a) self) -> Tensor(a) (derivatives/complex.yaml:1)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -58,7 +58,7 @@ class ViewAsRealBackward0(Node):
 
 
 class ViewAsComplexBackward0(Node):
-    """aten::view_as_complex(Tensor(a) self) -> Tensor(a)"""
+    """aten::view_as_complex(Tensor(a) self) -> Tensor(a) (derivatives/complex.yaml:3)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -71,7 +71,7 @@ class ViewAsComplexBackward0(Node):
 
 
 class ComplexBackward0(Node):
-    """aten::complex(Tensor real, Tensor imag) -> Tensor"""
+    """aten::complex(Tensor real, Tensor imag) -> Tensor (derivatives/complex.yaml:5)"""
 
     __slots__ = ()
     record = Record(('real', 'imag'))
@@ -90,7 +90,7 @@ class ComplexBackward0(Node):
 
 
 class PolarBackward0(Node):
-    """aten::polar(Tensor abs, Tensor angle) -> Tensor"""
+    """aten::polar(Tensor abs, Tensor angle) -> Tensor (derivatives/complex.yaml:8)"""
 
     __slots__ = ('_raw_saved_result', )
     record = Record(('abs', 'angle'), {'_raw_saved_result': Kept(0)})
@@ -113,7 +113,7 @@ class PolarBackward0(Node):
 
 
 class ConjBackward0(Node):
-    """aten::_conj(Tensor(a) self) -> Tensor(a)"""
+    """aten::_conj(Tensor(a) self) -> Tensor(a) (derivatives/complex.yaml:10)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -126,7 +126,7 @@ class ConjBackward0(Node):
 
 
 class ConjPhysicalBackward0(Node):
-    """aten::_conj_physical(Tensor self) -> Tensor"""
+    """aten::_conj_physical(Tensor self) -> Tensor (derivatives/complex.yaml:12)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -139,7 +139,7 @@ class ConjPhysicalBackward0(Node):
 
 
 class ConjPhysicalBackward1(Node):
-    """aten::conj_physical_(Tensor(a!) self) -> Tensor(a!)"""
+    """aten::conj_physical_(Tensor(a!) self) -> Tensor(a!) (derivatives/complex.yaml:14)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -152,7 +152,7 @@ class ConjPhysicalBackward1(Node):
 
 
 class AngleBackward0(Node):
-    """aten::angle(Tensor self) -> Tensor"""
+    """aten::angle(Tensor self) -> Tensor (derivatives/complex.yaml:16)"""
 
     __slots__ = ('_raw_saved_self', )
     record = Record(('self',), {'_raw_saved_self': Kept('self')})
@@ -171,7 +171,7 @@ class AngleBackward0(Node):
 
 
 class SgnBackward0(Node):
-    """aten::sgn(Tensor self) -> Tensor"""
+    """aten::sgn(Tensor self) -> Tensor (derivatives/complex.yaml:18)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0)})
@@ -191,7 +191,7 @@ class SgnBackward0(Node):
 
 
 class VdotBackward0(Node):
-    """aten::vdot(Tensor self, Tensor other) -> Tensor"""
+    """aten::vdot(Tensor self, Tensor other) -> Tensor (derivatives/complex.yaml:20)"""
 
     __slots__ = ('_raw_saved_other', '_raw_saved_self', )
     record = Record(('self', 'other'), {'_raw_saved_other': Kept('other', '', ('self',)), '_raw_saved_self': Kept('self', '', ('other',))})
@@ -217,7 +217,7 @@ class VdotBackward0(Node):
 
 
 class FftR2CBackward0(Node):
-    """aten::_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor"""
+    """aten::_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor (derivatives/fft.yaml:1)"""
 
     __slots__ = ('_saved_dim', '_saved_normalization', '_saved_onesided', '_saved_self_shape', )
     record = Record(('self',), {'_saved_dim': Kept('dim'), '_saved_normalization': Kept('normalization'), '_saved_onesided': Kept('onesided'), '_saved_self_shape': Kept('self', 'shape')})
@@ -234,7 +234,7 @@ class FftR2CBackward0(Node):
 
 
 class FftC2RBackward0(Node):
-    """aten::_fft_c2r(Tensor self, int[] dim, int normalization, int last_dim_size) -> Tensor"""
+    """aten::_fft_c2r(Tensor self, int[] dim, int normalization, int last_dim_size) -> Tensor (derivatives/fft.yaml:3)"""
 
     __slots__ = ('_saved_dim', '_saved_normalization', )
     record = Record(('self',), {'_saved_dim': Kept('dim'), '_saved_normalization': Kept('normalization')})
@@ -249,7 +249,7 @@ class FftC2RBackward0(Node):
 
 
 class FftC2CBackward0(Node):
-    """aten::_fft_c2c(Tensor self, int[] dim, int normalization, bool forward) -> Tensor"""
+    """aten::_fft_c2c(Tensor self, int[] dim, int normalization, bool forward) -> Tensor (derivatives/fft.yaml:5)"""
 
     __slots__ = ('_saved_dim', '_saved_normalization', '_saved_forward', )
     record = Record(('self',), {'_saved_dim': Kept('dim'), '_saved_normalization': Kept('normalization'), '_saved_forward': Kept('forward')})
@@ -265,7 +265,7 @@ class FftC2CBackward0(Node):
 
 
 class IndexBackward0(Node):
-    """aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor"""
+    """aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor (derivatives/indexing.yaml:1)"""
 
     __slots__ = ('_saved_self_shape', '_raw_saved_indices', )
     record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_raw_saved_indices': Kept('indices')})
@@ -285,7 +285,7 @@ class IndexBackward0(Node):
 
 
 class IndexPutBackward0(Node):
-    """aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor"""
+    """aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor (derivatives/indexing.yaml:3)"""
 
     __slots__ = ('_raw_saved_indices', '_saved_accumulate', )
     record = Record(('self', 'values'), {'_raw_saved_indices': Kept('indices'), '_saved_accumulate': Kept('accumulate')})
@@ -312,7 +312,7 @@ class IndexPutBackward0(Node):
 
 
 class IndexPutImplBackward0(Node):
-    """aten::_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> Tensor(a!)"""
+    """aten::_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> Tensor(a!) (derivatives/indexing.yaml:6)"""
 
     __slots__ = ('_raw_saved_indices', '_saved_accumulate', )
     record = Record(('self', 'values'), {'_raw_saved_indices': Kept('indices'), '_saved_accumulate': Kept('accumulate')})
@@ -339,7 +339,7 @@ class IndexPutImplBackward0(Node):
 
 
 class GatherBackward0(Node):
-    """aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor"""
+    """aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor (derivatives/indexing.yaml:9)"""
 
     __slots__ = ('_saved_self_shape', '_saved_dim', '_raw_saved_index', '_saved_sparse_grad', )
     record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_saved_dim': Kept('dim'), '_raw_saved_index': Kept('index'), '_saved_sparse_grad': Kept('sparse_grad')})
@@ -361,7 +361,7 @@ class GatherBackward0(Node):
 
 
 class ScatterBackward0(Node):
-    """aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor"""
+    """aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor (derivatives/indexing.yaml:11)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_index', )
     record = Record(('self', 'src'), {'_saved_dim': Kept('dim'), '_raw_saved_index': Kept('index')})
@@ -389,7 +389,7 @@ class ScatterBackward0(Node):
 
 
 class ScatterBackward1(Node):
-    """aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor"""
+    """aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor (derivatives/indexing.yaml:14)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_index', )
     record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_index': Kept('index')})
@@ -409,7 +409,7 @@ class ScatterBackward1(Node):
 
 
 class ScatterBackward2(Node):
-    """aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor"""
+    """aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor (derivatives/indexing.yaml:16)"""
 
     __slots__ = ()
     record = Record(('self', 'src'))
@@ -428,7 +428,7 @@ class ScatterBackward2(Node):
 
 
 class ScatterBackward3(Node):
-    """aten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor"""
+    """aten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor (derivatives/indexing.yaml:19)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -441,7 +441,7 @@ class ScatterBackward3(Node):
 
 
 class ScatterAddBackward0(Node):
-    """aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor"""
+    """aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor (derivatives/indexing.yaml:21)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_index', )
     record = Record(('self', 'src'), {'_saved_dim': Kept('dim'), '_raw_saved_index': Kept('index', '', ('src',))})
@@ -467,7 +467,7 @@ class ScatterAddBackward0(Node):
 
 
 class IndexSelectBackward0(Node):
-    """aten::index_select(Tensor self, int dim, Tensor index) -> Tensor"""
+    """aten::index_select(Tensor self, int dim, Tensor index) -> Tensor (derivatives/indexing.yaml:24)"""
 
     __slots__ = ('_saved_self_shape', '_saved_dim', '_raw_saved_index', )
     record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_saved_dim': Kept('dim'), '_raw_saved_index': Kept('index')})
@@ -488,7 +488,7 @@ class IndexSelectBackward0(Node):
 
 
 class IndexAddBackward0(Node):
-    """aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor"""
+    """aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor (derivatives/indexing.yaml:26)"""
 
     __slots__ = ('_saved_alpha', '_saved_dim', '_raw_saved_index', )
     record = Record(('self', 'source'), {'_saved_alpha': Kept('alpha'), '_saved_dim': Kept('dim'), '_raw_saved_index': Kept('index', '', ('source',))})
@@ -515,7 +515,7 @@ class IndexAddBackward0(Node):
 
 
 class MaskedSelectBackward0(Node):
-    """aten::masked_select(Tensor self, Tensor mask) -> Tensor"""
+    """aten::masked_select(Tensor self, Tensor mask) -> Tensor (derivatives/indexing.yaml:29)"""
 
     __slots__ = ('_saved_self_shape', '_raw_saved_mask', )
     record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_raw_saved_mask': Kept('mask')})
@@ -535,7 +535,7 @@ class MaskedSelectBackward0(Node):
 
 
 class CatBackward0(Node):
-    """aten::cat(Tensor[] tensors, int dim=0) -> Tensor"""
+    """aten::cat(Tensor[] tensors, int dim=0) -> Tensor (derivatives/joining.yaml:1)"""
 
     __slots__ = ('_saved_tensors_shape', '_saved_dim', )
     record = Record(('tensors',), {'_saved_tensors_shape': Kept('tensors', 'shape'), '_saved_dim': Kept('dim')})
@@ -550,7 +550,7 @@ class CatBackward0(Node):
 
 
 class StackBackward0(Node):
-    """aten::stack(Tensor[] tensors, int dim=0) -> Tensor"""
+    """aten::stack(Tensor[] tensors, int dim=0) -> Tensor (derivatives/joining.yaml:3)"""
 
     __slots__ = ('_saved_dim', )
     record = Record(('tensors',), {'_saved_dim': Kept('dim')})
@@ -564,7 +564,7 @@ class StackBackward0(Node):
 
 
 class FlipBackward0(Node):
-    """aten::flip(Tensor self, int[] dims) -> Tensor"""
+    """aten::flip(Tensor self, int[] dims) -> Tensor (derivatives/joining.yaml:5)"""
 
     __slots__ = ('_saved_dims', )
     record = Record(('self',), {'_saved_dims': Kept('dims')})
@@ -578,7 +578,7 @@ class FlipBackward0(Node):
 
 
 class RollBackward0(Node):
-    """aten::roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor"""
+    """aten::roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor (derivatives/joining.yaml:7)"""
 
     __slots__ = ('_saved_shifts', '_saved_dims', )
     record = Record(('self',), {'_saved_shifts': Kept('shifts'), '_saved_dims': Kept('dims')})
@@ -593,7 +593,7 @@ class RollBackward0(Node):
 
 
 class RepeatBackward0(Node):
-    """aten::repeat(Tensor self, int[] repeats) -> Tensor"""
+    """aten::repeat(Tensor self, int[] repeats) -> Tensor (derivatives/joining.yaml:9)"""
 
     __slots__ = ('_saved_repeats', '_saved_self_shape', )
     record = Record(('self',), {'_saved_repeats': Kept('repeats'), '_saved_self_shape': Kept('self', 'shape')})
@@ -608,7 +608,7 @@ class RepeatBackward0(Node):
 
 
 class TrilBackward0(Node):
-    """aten::tril(Tensor self, int diagonal=0) -> Tensor"""
+    """aten::tril(Tensor self, int diagonal=0) -> Tensor (derivatives/joining.yaml:13)"""
 
     __slots__ = ('_saved_diagonal', )
     record = Record(('self',), {'_saved_diagonal': Kept('diagonal')})
@@ -622,7 +622,7 @@ class TrilBackward0(Node):
 
 
 class TriuBackward0(Node):
-    """aten::triu(Tensor self, int diagonal=0) -> Tensor"""
+    """aten::triu(Tensor self, int diagonal=0) -> Tensor (derivatives/joining.yaml:15)"""
 
     __slots__ = ('_saved_diagonal', )
     record = Record(('self',), {'_saved_diagonal': Kept('diagonal')})
@@ -636,7 +636,7 @@ class TriuBackward0(Node):
 
 
 class LinalgInvExBackward0(Node):
-    """aten::linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)"""
+    """aten::linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info) (derivatives/linalg.yaml:3)"""
 
     __slots__ = ('_raw_saved_inverse', )
     record = Record(('A',), {'_raw_saved_inverse': Kept(0)}, (0,))
@@ -655,7 +655,7 @@ class LinalgInvExBackward0(Node):
 
 
 class LinalgSolveExBackward0(Node):
-    """aten::_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor LU, Tensor pivots, Tensor info)"""
+    """aten::_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor LU, Tensor pivots, Tensor info) (derivatives/linalg.yaml:6)"""
 
     __slots__ = ('_raw_saved_result', '_raw_saved_A', '_raw_saved_LU', '_raw_saved_pivots', '_saved_left', )
     record = Record(('A', 'B'), {'_raw_saved_result': Kept(0), '_raw_saved_A': Kept('A'), '_raw_saved_LU': Kept(1), '_raw_saved_pivots': Kept(2), '_saved_left': Kept('left')}, (0,))
@@ -683,7 +683,7 @@ class LinalgSolveExBackward0(Node):
 
 
 class LinalgSolveTriangularBackward0(Node):
-    """aten::linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor"""
+    """aten::linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor (derivatives/linalg.yaml:9)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', '_saved_upper', '_saved_left', '_saved_unitriangular', )
     record = Record(('self', 'B'), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0), '_saved_upper': Kept('upper'), '_saved_left': Kept('left'), '_saved_unitriangular': Kept('unitriangular')})
@@ -711,7 +711,7 @@ class LinalgSolveTriangularBackward0(Node):
 
 
 class TriangularSolveBackward0(Node):
-    """aten::triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)"""
+    """aten::triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient) (derivatives/linalg.yaml:11)"""
 
     __slots__ = ('_raw_saved_A', '_raw_saved_solution', '_saved_upper', '_saved_transpose', '_saved_unitriangular', )
     record = Record(('self', 'A'), {'_raw_saved_A': Kept('A'), '_raw_saved_solution': Kept(0), '_saved_upper': Kept('upper'), '_saved_transpose': Kept('transpose'), '_saved_unitriangular': Kept('unitriangular')})
@@ -738,7 +738,7 @@ class TriangularSolveBackward0(Node):
 
 
 class LinalgDetBackward0(Node):
-    """aten::_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)"""
+    """aten::_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots) (derivatives/linalg.yaml:13)"""
 
     __slots__ = ('_raw_saved_result', '_raw_saved_A', '_raw_saved_LU', '_raw_saved_pivots', )
     record = Record(('A',), {'_raw_saved_result': Kept(0), '_raw_saved_A': Kept('A'), '_raw_saved_LU': Kept(1), '_raw_saved_pivots': Kept(2)}, (0,))
@@ -760,7 +760,7 @@ class LinalgDetBackward0(Node):
 
 
 class LinalgSlogdetBackward0(Node):
-    """aten::_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)"""
+    """aten::_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots) (derivatives/linalg.yaml:16)"""
 
     __slots__ = ('_raw_saved_A', '_raw_saved_sign', '_raw_saved_LU', '_raw_saved_pivots', )
     record = Record(('A',), {'_raw_saved_A': Kept('A'), '_raw_saved_sign': Kept(0), '_raw_saved_LU': Kept(2), '_raw_saved_pivots': Kept(3)}, (0, 1))
@@ -781,7 +781,7 @@ class LinalgSlogdetBackward0(Node):
 
 
 class LinalgMatrixExpBackward0(Node):
-    """aten::linalg_matrix_exp(Tensor self) -> Tensor"""
+    """aten::linalg_matrix_exp(Tensor self) -> Tensor (derivatives/linalg.yaml:19)"""
 
     __slots__ = ('_raw_saved_self', )
     record = Record(('self',), {'_raw_saved_self': Kept('self')})
@@ -800,7 +800,7 @@ class LinalgMatrixExpBackward0(Node):
 
 
 class LinalgPowsumBackward0(Node):
-    """aten::linalg__powsum(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
+    """aten::linalg__powsum(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor (derivatives/linalg.yaml:21)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -813,7 +813,7 @@ class LinalgPowsumBackward0(Node):
 
 
 class LinalgCholeskyExBackward0(Node):
-    """aten::linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)"""
+    """aten::linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info) (derivatives/linalg_decompositions.yaml:1)"""
 
     __slots__ = ('_saved_upper', '_raw_saved_L', )
     record = Record(('self',), {'_saved_upper': Kept('upper'), '_raw_saved_L': Kept(0)}, (0,))
@@ -833,7 +833,7 @@ class LinalgCholeskyExBackward0(Node):
 
 
 class CholeskyBackward0(Node):
-    """aten::cholesky(Tensor self, bool upper=False) -> Tensor"""
+    """aten::cholesky(Tensor self, bool upper=False) -> Tensor (derivatives/linalg_decompositions.yaml:4)"""
 
     __slots__ = ('_saved_upper', '_raw_saved_result', )
     record = Record(('self',), {'_saved_upper': Kept('upper'), '_raw_saved_result': Kept(0)})
@@ -853,7 +853,7 @@ class CholeskyBackward0(Node):
 
 
 class CholeskySolveBackward0(Node):
-    """aten::cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor"""
+    """aten::cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor (derivatives/linalg_decompositions.yaml:6)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_input2', '_raw_saved_result', '_saved_upper', )
     record = Record(('self', 'input2'), {'_raw_saved_self': Kept('self'), '_raw_saved_input2': Kept('input2'), '_raw_saved_result': Kept(0), '_saved_upper': Kept('upper')})
@@ -880,7 +880,7 @@ class CholeskySolveBackward0(Node):
 
 
 class CholeskyInverseBackward0(Node):
-    """aten::cholesky_inverse(Tensor self, bool upper=False) -> Tensor"""
+    """aten::cholesky_inverse(Tensor self, bool upper=False) -> Tensor (derivatives/linalg_decompositions.yaml:8)"""
 
     __slots__ = ('_raw_saved_self', '_saved_upper', '_raw_saved_result', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_upper': Kept('upper'), '_raw_saved_result': Kept(0)})
@@ -901,7 +901,7 @@ class CholeskyInverseBackward0(Node):
 
 
 class LinalgQrBackward0(Node):
-    """aten::linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)"""
+    """aten::linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R) (derivatives/linalg_decompositions.yaml:11)"""
 
     __slots__ = ('_raw_saved_Q', '_raw_saved_R', '_saved_mode', )
     record = Record(('A',), {'_raw_saved_Q': Kept(0), '_raw_saved_R': Kept(1), '_saved_mode': Kept('mode')})
@@ -921,7 +921,7 @@ class LinalgQrBackward0(Node):
 
 
 class GeqrfBackward0(Node):
-    """aten::geqrf(Tensor self) -> (Tensor a, Tensor tau)"""
+    """aten::geqrf(Tensor self) -> (Tensor a, Tensor tau) (derivatives/linalg_decompositions.yaml:13)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -934,7 +934,7 @@ class GeqrfBackward0(Node):
 
 
 class LinalgHouseholderProductBackward0(Node):
-    """aten::linalg_householder_product(Tensor input, Tensor tau) -> Tensor"""
+    """aten::linalg_householder_product(Tensor input, Tensor tau) -> Tensor (derivatives/linalg_decompositions.yaml:15)"""
 
     __slots__ = ('_raw_saved_result', '_raw_saved_input', '_raw_saved_tau', )
     record = Record(('input', 'tau'), {'_raw_saved_result': Kept(0), '_raw_saved_input': Kept('input'), '_raw_saved_tau': Kept('tau')})
@@ -959,7 +959,7 @@ class LinalgHouseholderProductBackward0(Node):
 
 
 class OrmqrBackward0(Node):
-    """aten::ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor"""
+    """aten::ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor (derivatives/linalg_decompositions.yaml:17)"""
 
     __slots__ = ('_raw_saved_result', '_raw_saved_self', '_raw_saved_input2', '_raw_saved_input3', '_saved_left', '_saved_transpose', )
     record = Record(('self', 'input2', 'input3'), {'_raw_saved_result': Kept(0), '_raw_saved_self': Kept('self'), '_raw_saved_input2': Kept('input2'), '_raw_saved_input3': Kept('input3'), '_saved_left': Kept('left'), '_saved_transpose': Kept('transpose')})
@@ -988,7 +988,7 @@ class OrmqrBackward0(Node):
 
 
 class LinalgSvdBackward0(Node):
-    """aten::_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)"""
+    """aten::_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh) (derivatives/linalg_decompositions.yaml:20)"""
 
     __slots__ = ('_raw_saved_U', '_raw_saved_S', '_raw_saved_Vh', '_saved_full_matrices', )
     record = Record(('A',), {'_raw_saved_U': Kept(0), '_raw_saved_S': Kept(1), '_raw_saved_Vh': Kept(2), '_saved_full_matrices': Kept('full_matrices')})
@@ -1009,7 +1009,7 @@ class LinalgSvdBackward0(Node):
 
 
 class LinalgEighBackward0(Node):
-    """aten::_linalg_eigh(Tensor A, str UPLO="L", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)"""
+    """aten::_linalg_eigh(Tensor A, str UPLO="L", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors) (derivatives/linalg_decompositions.yaml:23)"""
 
     __slots__ = ('_raw_saved_eigenvalues', '_raw_saved_eigenvectors', )
     record = Record(('A',), {'_raw_saved_eigenvalues': Kept(0), '_raw_saved_eigenvectors': Kept(1)})
@@ -1028,7 +1028,7 @@ class LinalgEighBackward0(Node):
 
 
 class LinalgEigBackward0(Node):
-    """aten::linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)"""
+    """aten::linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors) (derivatives/linalg_decompositions.yaml:25)"""
 
     __slots__ = ('_raw_saved_eigenvalues', '_raw_saved_eigenvectors', )
     record = Record(('self',), {'_raw_saved_eigenvalues': Kept(0), '_raw_saved_eigenvectors': Kept(1)})
@@ -1047,7 +1047,7 @@ class LinalgEigBackward0(Node):
 
 
 class LinalgLuFactorExBackward0(Node):
-    """aten::linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)"""
+    """aten::linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info) (derivatives/linalg_decompositions.yaml:30)"""
 
     __slots__ = ('_raw_saved_LU', '_raw_saved_pivots', '_saved_pivot', )
     record = Record(('A',), {'_raw_saved_LU': Kept(0), '_raw_saved_pivots': Kept(1), '_saved_pivot': Kept('pivot')}, (0,))
@@ -1068,7 +1068,7 @@ class LinalgLuFactorExBackward0(Node):
 
 
 class LinalgLuBackward0(Node):
-    """aten::linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)"""
+    """aten::linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U) (derivatives/linalg_decompositions.yaml:33)"""
 
     __slots__ = ('_raw_saved_P', '_raw_saved_L', '_raw_saved_U', )
     record = Record(('A',), {'_raw_saved_P': Kept(0), '_raw_saved_L': Kept(1), '_raw_saved_U': Kept(2)}, (1, 2))
@@ -1088,7 +1088,7 @@ class LinalgLuBackward0(Node):
 
 
 class LuUnpackBackward0(Node):
-    """aten::lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)"""
+    """aten::lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U) (derivatives/linalg_decompositions.yaml:36)"""
 
     __slots__ = ('_saved_LU_data_shape', )
     record = Record(('LU_data',), {'_saved_LU_data_shape': Kept('LU_data', 'shape')}, (1, 2))
@@ -1101,7 +1101,7 @@ class LuUnpackBackward0(Node):
 
 
 class LinalgLuSolveBackward0(Node):
-    """aten::linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor"""
+    """aten::linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor (derivatives/linalg_decompositions.yaml:39)"""
 
     __slots__ = ('_raw_saved_LU', '_raw_saved_pivots', '_raw_saved_result', '_saved_left', '_saved_adjoint', )
     record = Record(('LU', 'B'), {'_raw_saved_LU': Kept('LU'), '_raw_saved_pivots': Kept('pivots'), '_raw_saved_result': Kept(0, '', ('LU',)), '_saved_left': Kept('left'), '_saved_adjoint': Kept('adjoint')})
@@ -1134,7 +1134,7 @@ class LinalgLuSolveBackward0(Node):
 
 
 class LinalgLdlFactorExBackward0(Node):
-    """aten::linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)"""
+    """aten::linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info) (derivatives/linalg_decompositions.yaml:43)"""
 
     __slots__ = ()
     record = Record(('self',), {}, (0,))
@@ -1147,7 +1147,7 @@ class LinalgLdlFactorExBackward0(Node):
 
 
 class LinalgLdlSolveBackward0(Node):
-    """aten::linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor"""
+    """aten::linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor (derivatives/linalg_decompositions.yaml:46)"""
 
     __slots__ = ()
     record = Record(('LD', 'B'))
@@ -1164,7 +1164,7 @@ class LinalgLdlSolveBackward0(Node):
 
 
 class LinalgLstsqBackward0(Node):
-    """aten::linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)"""
+    """aten::linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values) (derivatives/linalg_decompositions.yaml:49)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_b', '_raw_saved_solution', )
     record = Record(('self', 'b'), {'_raw_saved_self': Kept('self'), '_raw_saved_b': Kept('b'), '_raw_saved_solution': Kept(0)}, (0, 1))
@@ -1189,7 +1189,7 @@ class LinalgLstsqBackward0(Node):
 
 
 class LinalgPinvBackward0(Node):
-    """aten::linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor"""
+    """aten::linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor (derivatives/linalg_decompositions.yaml:52)"""
 
     __slots__ = ('_raw_saved_result', '_raw_saved_self', )
     record = Record(('self',), {'_raw_saved_result': Kept(0), '_raw_saved_self': Kept('self')})
@@ -1209,7 +1209,7 @@ class LinalgPinvBackward0(Node):
 
 
 class AddrBackward0(Node):
-    """aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
+    """aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor (derivatives/linalg_products.yaml:1)"""
 
     __slots__ = ('_saved_beta', '_saved_alpha', '_raw_saved_vec2', '_raw_saved_vec1', )
     record = Record(('self', 'vec1', 'vec2'), {'_saved_beta': Kept('beta'), '_saved_alpha': Kept('alpha'), '_raw_saved_vec2': Kept('vec2', '', ('vec1',)), '_raw_saved_vec1': Kept('vec1', '', ('vec2',))})
@@ -1240,7 +1240,7 @@ class AddrBackward0(Node):
 
 
 class LinalgCrossBackward0(Node):
-    """aten::linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor"""
+    """aten::linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor (derivatives/linalg_products.yaml:5)"""
 
     __slots__ = ('_raw_saved_other', '_saved_dim', '_raw_saved_self', )
     record = Record(('self', 'other'), {'_raw_saved_other': Kept('other', '', ('self',)), '_saved_dim': Kept('dim'), '_raw_saved_self': Kept('self', '', ('other',))})
@@ -1268,7 +1268,7 @@ class LinalgCrossBackward0(Node):
 
 
 class TraceBackward0(Node):
-    """aten::trace(Tensor self) -> Tensor"""
+    """aten::trace(Tensor self) -> Tensor (derivatives/linalg_products.yaml:8)"""
 
     __slots__ = ('_saved_self_shape', )
     record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape')})
@@ -1282,7 +1282,7 @@ class TraceBackward0(Node):
 
 
 class MmBackward0(Node):
-    """aten::mm(Tensor self, Tensor mat2) -> Tensor"""
+    """aten::mm(Tensor self, Tensor mat2) -> Tensor (derivatives/matmul.yaml:1)"""
 
     __slots__ = ('_raw_saved_mat2', '_saved_self_shape', '_saved_self_stride', '_raw_saved_self', '_saved_mat2_shape', '_saved_mat2_stride', )
     record = Record(('self', 'mat2'), {'_raw_saved_mat2': Kept('mat2', '', ('self',)), '_saved_self_shape': Kept('self', 'shape'), '_saved_self_stride': Kept('self', 'stride'), '_raw_saved_self': Kept('self', '', ('mat2',)), '_saved_mat2_shape': Kept('mat2', 'shape'), '_saved_mat2_stride': Kept('mat2', 'stride')})
@@ -1312,7 +1312,7 @@ class MmBackward0(Node):
 
 
 class BmmBackward0(Node):
-    """aten::bmm(Tensor self, Tensor mat2) -> Tensor"""
+    """aten::bmm(Tensor self, Tensor mat2) -> Tensor (derivatives/matmul.yaml:4)"""
 
     __slots__ = ('_raw_saved_mat2', '_raw_saved_self', )
     record = Record(('self', 'mat2'), {'_raw_saved_mat2': Kept('mat2', '', ('self',)), '_raw_saved_self': Kept('self', '', ('mat2',))})
@@ -1338,7 +1338,7 @@ class BmmBackward0(Node):
 
 
 class MvBackward0(Node):
-    """aten::mv(Tensor self, Tensor vec) -> Tensor"""
+    """aten::mv(Tensor self, Tensor vec) -> Tensor (derivatives/matmul.yaml:7)"""
 
     __slots__ = ('_raw_saved_vec', '_raw_saved_self', )
     record = Record(('self', 'vec'), {'_raw_saved_vec': Kept('vec', '', ('self',)), '_raw_saved_self': Kept('self', '', ('vec',))})
@@ -1364,7 +1364,7 @@ class MvBackward0(Node):
 
 
 class DotBackward0(Node):
-    """aten::dot(Tensor self, Tensor tensor) -> Tensor"""
+    """aten::dot(Tensor self, Tensor tensor) -> Tensor (derivatives/matmul.yaml:10)"""
 
     __slots__ = ('_raw_saved_tensor', '_raw_saved_self', )
     record = Record(('self', 'tensor'), {'_raw_saved_tensor': Kept('tensor', '', ('self',)), '_raw_saved_self': Kept('self', '', ('tensor',))})
@@ -1390,7 +1390,7 @@ class DotBackward0(Node):
 
 
 class AddmmBackward0(Node):
-    """aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
+    """aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor (derivatives/matmul.yaml:13)"""
 
     __slots__ = ('_saved_beta', '_raw_saved_mat2', '_saved_mat1_shape', '_saved_mat1_stride', '_saved_alpha', '_raw_saved_mat1', '_saved_mat2_shape', '_saved_mat2_stride', )
     record = Record(('self', 'mat1', 'mat2'), {'_saved_beta': Kept('beta'), '_raw_saved_mat2': Kept('mat2', '', ('mat1',)), '_saved_mat1_shape': Kept('mat1', 'shape'), '_saved_mat1_stride': Kept('mat1', 'stride'), '_saved_alpha': Kept('alpha'), '_raw_saved_mat1': Kept('mat1', '', ('mat2',)), '_saved_mat2_shape': Kept('mat2', 'shape'), '_saved_mat2_stride': Kept('mat2', 'stride')})
@@ -1425,7 +1425,7 @@ class AddmmBackward0(Node):
 
 
 class AddmvBackward0(Node):
-    """aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
+    """aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor (derivatives/matmul.yaml:17)"""
 
     __slots__ = ('_saved_beta', '_saved_alpha', '_raw_saved_vec', '_raw_saved_mat', )
     record = Record(('self', 'mat', 'vec'), {'_saved_beta': Kept('beta'), '_saved_alpha': Kept('alpha'), '_raw_saved_vec': Kept('vec', '', ('mat',)), '_raw_saved_mat': Kept('mat', '', ('vec',))})
@@ -1456,7 +1456,7 @@ class AddmvBackward0(Node):
 
 
 class AddbmmBackward0(Node):
-    """aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
+    """aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor (derivatives/matmul.yaml:21)"""
 
     __slots__ = ('_saved_beta', '_raw_saved_batch2', '_saved_alpha', '_saved_batch1_shape', '_raw_saved_batch1', )
     record = Record(('self', 'batch1', 'batch2'), {'_saved_beta': Kept('beta'), '_raw_saved_batch2': Kept('batch2', '', ('batch1',)), '_saved_alpha': Kept('alpha'), '_saved_batch1_shape': Kept('batch1', 'shape'), '_raw_saved_batch1': Kept('batch1', '', ('batch2',))})
@@ -1489,7 +1489,7 @@ class AddbmmBackward0(Node):
 
 
 class BaddbmmBackward0(Node):
-    """aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
+    """aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor (derivatives/matmul.yaml:25)"""
 
     __slots__ = ('_saved_beta', '_raw_saved_batch2', '_saved_alpha', '_raw_saved_batch1', )
     record = Record(('self', 'batch1', 'batch2'), {'_saved_beta': Kept('beta'), '_raw_saved_batch2': Kept('batch2', '', ('batch1',)), '_saved_alpha': Kept('alpha'), '_raw_saved_batch1': Kept('batch1', '', ('batch2',))})
@@ -1520,7 +1520,7 @@ class BaddbmmBackward0(Node):
 
 
 class ScatterReduceBackward0(Node):
-    """aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor"""
+    """aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor (derivatives/movement.yaml:1)"""
 
     __slots__ = ('_raw_saved_self', '_saved_dim', '_raw_saved_index', '_raw_saved_src', '_saved_reduce', '_saved_include_self', '_raw_saved_result', )
     record = Record(('self', 'src'), {'_raw_saved_self': Kept('self'), '_saved_dim': Kept('dim'), '_raw_saved_index': Kept('index'), '_raw_saved_src': Kept('src'), '_saved_reduce': Kept('reduce'), '_saved_include_self': Kept('include_self'), '_raw_saved_result': Kept(0)})
@@ -1549,7 +1549,7 @@ class ScatterReduceBackward0(Node):
 
 
 class IndexReduceBackward0(Node):
-    """aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor"""
+    """aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor (derivatives/movement.yaml:3)"""
 
     __slots__ = ('_raw_saved_self', '_saved_dim', '_raw_saved_index', '_raw_saved_source', '_saved_reduce', '_saved_include_self', '_raw_saved_result', )
     record = Record(('self', 'source'), {'_raw_saved_self': Kept('self'), '_saved_dim': Kept('dim'), '_raw_saved_index': Kept('index'), '_raw_saved_source': Kept('source'), '_saved_reduce': Kept('reduce'), '_saved_include_self': Kept('include_self'), '_raw_saved_result': Kept(0)})
@@ -1578,7 +1578,7 @@ class IndexReduceBackward0(Node):
 
 
 class IndexCopyBackward0(Node):
-    """aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor"""
+    """aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor (derivatives/movement.yaml:5)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_index', '_saved_source_shape', )
     record = Record(('self', 'source'), {'_saved_dim': Kept('dim'), '_raw_saved_index': Kept('index'), '_saved_source_shape': Kept('source', 'shape')})
@@ -1607,7 +1607,7 @@ class IndexCopyBackward0(Node):
 
 
 class IndexFillBackward0(Node):
-    """aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor"""
+    """aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor (derivatives/movement.yaml:8)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_index', )
     record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_index': Kept('index')})
@@ -1627,7 +1627,7 @@ class IndexFillBackward0(Node):
 
 
 class IndexFillBackward1(Node):
-    """aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor"""
+    """aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor (derivatives/movement.yaml:10)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_index', )
     record = Record(('self', 'value'), {'_saved_dim': Kept('dim'), '_raw_saved_index': Kept('index')})
@@ -1655,7 +1655,7 @@ class IndexFillBackward1(Node):
 
 
 class MaskedScatterBackward0(Node):
-    """aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor"""
+    """aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor (derivatives/movement.yaml:13)"""
 
     __slots__ = ('_raw_saved_mask', '_saved_source_shape', )
     record = Record(('self', 'source'), {'_raw_saved_mask': Kept('mask'), '_saved_source_shape': Kept('source', 'shape')})
@@ -1682,7 +1682,7 @@ class MaskedScatterBackward0(Node):
 
 
 class MaskedScatterBackwardBackward0(Node):
-    """aten::masked_scatter_backward(Tensor grad_output, Tensor mask, int[] sizes) -> Tensor"""
+    """aten::masked_scatter_backward(Tensor grad_output, Tensor mask, int[] sizes) -> Tensor (derivatives/movement.yaml:16)"""
 
     __slots__ = ('_raw_saved_mask', '_saved_grad_output_shape', '_raw_saved_grad_output', )
     record = Record(('grad_output',), {'_raw_saved_mask': Kept('mask'), '_saved_grad_output_shape': Kept('grad_output', 'shape'), '_raw_saved_grad_output': Kept('grad_output')})
@@ -1703,7 +1703,7 @@ class MaskedScatterBackwardBackward0(Node):
 
 
 class PutBackward0(Node):
-    """aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor"""
+    """aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor (derivatives/movement.yaml:18)"""
 
     __slots__ = ('_raw_saved_index', '_saved_accumulate', '_saved_source_shape', )
     record = Record(('self', 'source'), {'_raw_saved_index': Kept('index'), '_saved_accumulate': Kept('accumulate'), '_saved_source_shape': Kept('source', 'shape')})
@@ -1731,7 +1731,7 @@ class PutBackward0(Node):
 
 
 class TakeBackward0(Node):
-    """aten::take(Tensor self, Tensor index) -> Tensor"""
+    """aten::take(Tensor self, Tensor index) -> Tensor (derivatives/movement.yaml:21)"""
 
     __slots__ = ('_saved_self_shape', '_raw_saved_index', )
     record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_raw_saved_index': Kept('index')})
@@ -1751,7 +1751,7 @@ class TakeBackward0(Node):
 
 
 class SelectScatterBackward0(Node):
-    """aten::select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor"""
+    """aten::select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor (derivatives/movement.yaml:23)"""
 
     __slots__ = ('_saved_dim', '_saved_index', '_saved_src_shape', )
     record = Record(('self', 'src'), {'_saved_dim': Kept('dim'), '_saved_index': Kept('index'), '_saved_src_shape': Kept('src', 'shape')})
@@ -1775,7 +1775,7 @@ class SelectScatterBackward0(Node):
 
 
 class SliceScatterBackward0(Node):
-    """aten::slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor"""
+    """aten::slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor (derivatives/movement.yaml:26)"""
 
     __slots__ = ('_saved_dim', '_saved_start', '_saved_end', '_saved_step', '_saved_src_shape', )
     record = Record(('self', 'src'), {'_saved_dim': Kept('dim'), '_saved_start': Kept('start'), '_saved_end': Kept('end'), '_saved_step': Kept('step'), '_saved_src_shape': Kept('src', 'shape')})
@@ -1803,7 +1803,7 @@ class SliceScatterBackward0(Node):
 
 
 class DiagonalScatterBackward0(Node):
-    """aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor"""
+    """aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor (derivatives/movement.yaml:29)"""
 
     __slots__ = ('_saved_offset', '_saved_dim1', '_saved_dim2', '_saved_src_shape', )
     record = Record(('self', 'src'), {'_saved_offset': Kept('offset'), '_saved_dim1': Kept('dim1'), '_saved_dim2': Kept('dim2'), '_saved_src_shape': Kept('src', 'shape')})
@@ -1829,7 +1829,7 @@ class DiagonalScatterBackward0(Node):
 
 
 class AsStridedScatterBackward0(Node):
-    """aten::as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor"""
+    """aten::as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor (derivatives/movement.yaml:32)"""
 
     __slots__ = ('_saved_self_shape', '_saved_self_stride', '_saved_self_storage_offset', '_saved_src_shape', '_saved_size', '_saved_stride', '_saved_storage_offset', )
     record = Record(('self', 'src'), {'_saved_self_shape': Kept('self', 'shape'), '_saved_self_stride': Kept('self', 'stride'), '_saved_self_storage_offset': Kept('self', 'storage_offset'), '_saved_src_shape': Kept('src', 'shape'), '_saved_size': Kept('size'), '_saved_stride': Kept('stride'), '_saved_storage_offset': Kept('storage_offset')})
@@ -1853,7 +1853,7 @@ class AsStridedScatterBackward0(Node):
 
 
 class NarrowCopyBackward0(Node):
-    """aten::narrow_copy(Tensor self, int dim, int start, int length) -> Tensor"""
+    """aten::narrow_copy(Tensor self, int dim, int start, int length) -> Tensor (derivatives/movement.yaml:34)"""
 
     __slots__ = ('_saved_self_shape', '_saved_dim', '_saved_start', '_saved_length', )
     record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_saved_dim': Kept('dim'), '_saved_start': Kept('start'), '_saved_length': Kept('length')})
@@ -1870,7 +1870,7 @@ class NarrowCopyBackward0(Node):
 
 
 class DiagEmbedBackward0(Node):
-    """aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor"""
+    """aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor (derivatives/movement.yaml:36)"""
 
     __slots__ = ('_saved_offset', '_saved_dim1', '_saved_dim2', )
     record = Record(('self',), {'_saved_offset': Kept('offset'), '_saved_dim1': Kept('dim1'), '_saved_dim2': Kept('dim2')})
@@ -1886,7 +1886,7 @@ class DiagEmbedBackward0(Node):
 
 
 class BlockDiagBackward0(Node):
-    """aten::block_diag(Tensor[] tensors) -> Tensor"""
+    """aten::block_diag(Tensor[] tensors) -> Tensor (derivatives/movement.yaml:38)"""
 
     __slots__ = ('_saved_tensors_shape', )
     record = Record(('tensors',), {'_saved_tensors_shape': Kept('tensors', 'shape')})
@@ -1900,7 +1900,7 @@ class BlockDiagBackward0(Node):
 
 
 class Rot90Backward0(Node):
-    """aten::rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor"""
+    """aten::rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor (derivatives/movement.yaml:40)"""
 
     __slots__ = ('_saved_dims', '_saved_k', )
     record = Record(('self',), {'_saved_dims': Kept('dims'), '_saved_k': Kept('k')})
@@ -1915,7 +1915,7 @@ class Rot90Backward0(Node):
 
 
 class UnsafeSplitBackward0(Node):
-    """aten::unsafe_split.Tensor(Tensor self, int split_size, int dim=0) -> Tensor[]"""
+    """aten::unsafe_split.Tensor(Tensor self, int split_size, int dim=0) -> Tensor[] (derivatives/movement.yaml:42)"""
 
     __slots__ = ('_saved_split_size', '_saved_dim', '_saved_self_shape', )
     record = Record(('self',), {'_saved_split_size': Kept('split_size'), '_saved_dim': Kept('dim'), '_saved_self_shape': Kept('self', 'shape')})
@@ -1930,7 +1930,7 @@ class UnsafeSplitBackward0(Node):
 
 
 class UnsafeSplitWithSizesBackward0(Node):
-    """aten::unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]"""
+    """aten::unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[] (derivatives/movement.yaml:44)"""
 
     __slots__ = ('_saved_split_sizes', '_saved_dim', '_saved_self_shape', )
     record = Record(('self',), {'_saved_split_sizes': Kept('split_sizes'), '_saved_dim': Kept('dim'), '_saved_self_shape': Kept('self', 'shape')})
@@ -1945,7 +1945,7 @@ class UnsafeSplitWithSizesBackward0(Node):
 
 
 class ReluBackward0(Node):
-    """aten::relu(Tensor self) -> Tensor"""
+    """aten::relu(Tensor self) -> Tensor (derivatives/nn_activations.yaml:1)"""
 
     __slots__ = ('_raw_saved_result', )
     record = Record(('self',), {'_raw_saved_result': Kept(0)})
@@ -1964,7 +1964,7 @@ class ReluBackward0(Node):
 
 
 class GeluBackward0(Node):
-    """aten::gelu(Tensor self, *, str approximate="none") -> Tensor"""
+    """aten::gelu(Tensor self, *, str approximate="none") -> Tensor (derivatives/nn_activations.yaml:3)"""
 
     __slots__ = ('_raw_saved_self', '_saved_approximate', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_approximate': Kept('approximate')})
@@ -1984,7 +1984,7 @@ class GeluBackward0(Node):
 
 
 class SiluBackward0(Node):
-    """aten::silu(Tensor self) -> Tensor"""
+    """aten::silu(Tensor self) -> Tensor (derivatives/nn_activations.yaml:5)"""
 
     __slots__ = ('_raw_saved_self', )
     record = Record(('self',), {'_raw_saved_self': Kept('self')})
@@ -2003,7 +2003,7 @@ class SiluBackward0(Node):
 
 
 class LeakyReluBackward0(Node):
-    """aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor"""
+    """aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor (derivatives/nn_activations.yaml:7)"""
 
     __slots__ = ('_raw_saved_self', '_saved_negative_slope', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_negative_slope': Kept('negative_slope')})
@@ -2023,7 +2023,7 @@ class LeakyReluBackward0(Node):
 
 
 class EluBackward0(Node):
-    """aten::elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor"""
+    """aten::elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor (derivatives/nn_activations.yaml:9)"""
 
     __slots__ = ('_saved_alpha', '_saved_scale', '_saved_input_scale', '_raw_saved_self', )
     record = Record(('self',), {'_saved_alpha': Kept('alpha'), '_saved_scale': Kept('scale'), '_saved_input_scale': Kept('input_scale'), '_raw_saved_self': Kept('self')})
@@ -2045,7 +2045,7 @@ class EluBackward0(Node):
 
 
 class SoftplusBackward0(Node):
-    """aten::softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor"""
+    """aten::softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor (derivatives/nn_activations.yaml:11)"""
 
     __slots__ = ('_raw_saved_self', '_saved_beta', '_saved_threshold', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_beta': Kept('beta'), '_saved_threshold': Kept('threshold')})
@@ -2066,7 +2066,7 @@ class SoftplusBackward0(Node):
 
 
 class HardtanhBackward0(Node):
-    """aten::hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor"""
+    """aten::hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor (derivatives/nn_activations.yaml:13)"""
 
     __slots__ = ('_raw_saved_self', '_saved_min_val', '_saved_max_val', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_min_val': Kept('min_val'), '_saved_max_val': Kept('max_val')})
@@ -2087,7 +2087,7 @@ class HardtanhBackward0(Node):
 
 
 class LogSigmoidBackward0(Node):
-    """aten::log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)"""
+    """aten::log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer) (derivatives/nn_activations.yaml:15)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_buffer', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_buffer': Kept(1)}, (0,))
@@ -2107,7 +2107,7 @@ class LogSigmoidBackward0(Node):
 
 
 class HardsigmoidBackward0(Node):
-    """aten::hardsigmoid(Tensor self) -> Tensor"""
+    """aten::hardsigmoid(Tensor self) -> Tensor (derivatives/nn_activations.yaml:18)"""
 
     __slots__ = ('_raw_saved_self', )
     record = Record(('self',), {'_raw_saved_self': Kept('self')})
@@ -2126,7 +2126,7 @@ class HardsigmoidBackward0(Node):
 
 
 class HardswishBackward0(Node):
-    """aten::hardswish(Tensor self) -> Tensor"""
+    """aten::hardswish(Tensor self) -> Tensor (derivatives/nn_activations.yaml:20)"""
 
     __slots__ = ('_raw_saved_self', )
     record = Record(('self',), {'_raw_saved_self': Kept('self')})
@@ -2145,7 +2145,7 @@ class HardswishBackward0(Node):
 
 
 class MishBackward0(Node):
-    """aten::mish(Tensor self) -> Tensor"""
+    """aten::mish(Tensor self) -> Tensor (derivatives/nn_activations.yaml:22)"""
 
     __slots__ = ('_raw_saved_self', )
     record = Record(('self',), {'_raw_saved_self': Kept('self')})
@@ -2164,7 +2164,7 @@ class MishBackward0(Node):
 
 
 class GluBackward0(Node):
-    """aten::glu(Tensor self, int dim=-1) -> Tensor"""
+    """aten::glu(Tensor self, int dim=-1) -> Tensor (derivatives/nn_activations.yaml:24)"""
 
     __slots__ = ('_raw_saved_self', '_saved_dim', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_dim': Kept('dim')})
@@ -2184,7 +2184,7 @@ class GluBackward0(Node):
 
 
 class HardshrinkBackward0(Node):
-    """aten::hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor"""
+    """aten::hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor (derivatives/nn_activations.yaml:26)"""
 
     __slots__ = ('_raw_saved_self', '_saved_lambd', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_lambd': Kept('lambd')})
@@ -2204,7 +2204,7 @@ class HardshrinkBackward0(Node):
 
 
 class SoftshrinkBackward0(Node):
-    """aten::softshrink(Tensor self, Scalar lambd=0.5) -> Tensor"""
+    """aten::softshrink(Tensor self, Scalar lambd=0.5) -> Tensor (derivatives/nn_activations.yaml:28)"""
 
     __slots__ = ('_raw_saved_self', '_saved_lambd', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_lambd': Kept('lambd')})
@@ -2224,7 +2224,7 @@ class SoftshrinkBackward0(Node):
 
 
 class ThresholdBackward0(Node):
-    """aten::threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor"""
+    """aten::threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor (derivatives/nn_activations.yaml:30)"""
 
     __slots__ = ('_raw_saved_self', '_saved_threshold', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_threshold': Kept('threshold')})
@@ -2244,7 +2244,7 @@ class ThresholdBackward0(Node):
 
 
 class CeluBackward0(Node):
-    """aten::celu(Tensor self, Scalar alpha=1.0) -> Tensor"""
+    """aten::celu(Tensor self, Scalar alpha=1.0) -> Tensor (derivatives/nn_activations.yaml:32)"""
 
     __slots__ = ('_saved_alpha', '_raw_saved_self', )
     record = Record(('self',), {'_saved_alpha': Kept('alpha'), '_raw_saved_self': Kept('self')})
@@ -2264,7 +2264,7 @@ class CeluBackward0(Node):
 
 
 class SoftmaxBackward0(Node):
-    """aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor"""
+    """aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor (derivatives/nn_activations.yaml:34)"""
 
     __slots__ = ('_raw_saved_result', '_saved_dim', '_saved_self_dtype', )
     record = Record(('self',), {'_raw_saved_result': Kept(0), '_saved_dim': Kept('dim'), '_saved_self_dtype': Kept('self', 'dtype')})
@@ -2285,7 +2285,7 @@ class SoftmaxBackward0(Node):
 
 
 class LogSoftmaxBackward0(Node):
-    """aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor"""
+    """aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor (derivatives/nn_activations.yaml:36)"""
 
     __slots__ = ('_raw_saved_result', '_saved_dim', '_saved_self_dtype', )
     record = Record(('self',), {'_raw_saved_result': Kept(0), '_saved_dim': Kept('dim'), '_saved_self_dtype': Kept('self', 'dtype')})
@@ -2306,7 +2306,7 @@ class LogSoftmaxBackward0(Node):
 
 
 class RreluWithNoiseBackward0(Node):
-    """aten::rrelu_with_noise(Tensor self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor"""
+    """aten::rrelu_with_noise(Tensor self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor (derivatives/nn_activations.yaml:38)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_noise', '_saved_lower', '_saved_upper', '_saved_training', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_noise': Kept('noise'), '_saved_lower': Kept('lower'), '_saved_upper': Kept('upper'), '_saved_training': Kept('training')})
@@ -2329,7 +2329,7 @@ class RreluWithNoiseBackward0(Node):
 
 
 class RreluWithNoiseBackward1(Node):
-    """aten::rrelu_with_noise_(Tensor(a!) self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor(a!)"""
+    """aten::rrelu_with_noise_(Tensor(a!) self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor(a!) (derivatives/nn_activations.yaml:40)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_noise', '_saved_lower', '_saved_upper', '_saved_training', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_noise': Kept('noise'), '_saved_lower': Kept('lower'), '_saved_upper': Kept('upper'), '_saved_training': Kept('training')})
@@ -2352,7 +2352,7 @@ class RreluWithNoiseBackward1(Node):
 
 
 class RreluWithNoiseBackwardBackward0(Node):
-    """aten::rrelu_with_noise_backward(Tensor grad_output, Tensor self, Tensor noise, Scalar lower, Scalar upper, bool training, bool self_is_result) -> Tensor"""
+    """aten::rrelu_with_noise_backward(Tensor grad_output, Tensor self, Tensor noise, Scalar lower, Scalar upper, bool training, bool self_is_result) -> Tensor (derivatives/nn_activations.yaml:42)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_noise', '_saved_lower', '_saved_upper', '_saved_training', )
     record = Record(('grad_output', 'self'), {'_raw_saved_self': Kept('self', '', ('grad_output',)), '_raw_saved_noise': Kept('noise', '', ('grad_output',)), '_saved_lower': Kept('lower'), '_saved_upper': Kept('upper'), '_saved_training': Kept('training')})
@@ -2381,7 +2381,7 @@ class RreluWithNoiseBackwardBackward0(Node):
 
 
 class ThresholdBackwardBackward0(Node):
-    """aten::threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor"""
+    """aten::threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor (derivatives/nn_activations.yaml:45)"""
 
     __slots__ = ('_raw_saved_self', '_saved_threshold', )
     record = Record(('grad_output', 'self'), {'_raw_saved_self': Kept('self', '', ('grad_output',)), '_saved_threshold': Kept('threshold')})
@@ -2407,7 +2407,7 @@ class ThresholdBackwardBackward0(Node):
 
 
 class HardtanhBackwardBackward0(Node):
-    """aten::hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor"""
+    """aten::hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor (derivatives/nn_activations.yaml:48)"""
 
     __slots__ = ('_raw_saved_self', '_saved_min_val', '_saved_max_val', )
     record = Record(('grad_output', 'self'), {'_raw_saved_self': Kept('self', '', ('grad_output',)), '_saved_min_val': Kept('min_val'), '_saved_max_val': Kept('max_val')})
@@ -2434,7 +2434,7 @@ class HardtanhBackwardBackward0(Node):
 
 
 class LeakyReluBackwardBackward0(Node):
-    """aten::leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor"""
+    """aten::leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor (derivatives/nn_activations.yaml:51)"""
 
     __slots__ = ('_raw_saved_self', '_saved_negative_slope', '_saved_self_is_result', )
     record = Record(('grad_output', 'self'), {'_raw_saved_self': Kept('self', '', ('grad_output',)), '_saved_negative_slope': Kept('negative_slope'), '_saved_self_is_result': Kept('self_is_result')})
@@ -2461,7 +2461,7 @@ class LeakyReluBackwardBackward0(Node):
 
 
 class EluBackwardBackward0(Node):
-    """aten::elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) -> Tensor"""
+    """aten::elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) -> Tensor (derivatives/nn_activations.yaml:54)"""
 
     __slots__ = ('_saved_alpha', '_saved_scale', '_saved_input_scale', '_saved_is_result', '_raw_saved_self_or_result', '_raw_saved_grad_output', )
     record = Record(('grad_output', 'self_or_result'), {'_saved_alpha': Kept('alpha'), '_saved_scale': Kept('scale'), '_saved_input_scale': Kept('input_scale'), '_saved_is_result': Kept('is_result'), '_raw_saved_self_or_result': Kept('self_or_result'), '_raw_saved_grad_output': Kept('grad_output', '', ('self_or_result',))})
@@ -2496,7 +2496,7 @@ class EluBackwardBackward0(Node):
 
 
 class GeluBackwardBackward0(Node):
-    """aten::gelu_backward(Tensor grad_output, Tensor self, *, str approximate="none") -> Tensor"""
+    """aten::gelu_backward(Tensor grad_output, Tensor self, *, str approximate="none") -> Tensor (derivatives/nn_activations.yaml:57)"""
 
     __slots__ = ('_raw_saved_self', '_saved_approximate', '_raw_saved_grad_output', )
     record = Record(('grad_output', 'self'), {'_raw_saved_self': Kept('self'), '_saved_approximate': Kept('approximate'), '_raw_saved_grad_output': Kept('grad_output', '', ('self',))})
@@ -2525,7 +2525,7 @@ class GeluBackwardBackward0(Node):
 
 
 class SiluBackwardBackward0(Node):
-    """aten::silu_backward(Tensor grad_output, Tensor self) -> Tensor"""
+    """aten::silu_backward(Tensor grad_output, Tensor self) -> Tensor (derivatives/nn_activations.yaml:60)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_grad_output', )
     record = Record(('grad_output', 'self'), {'_raw_saved_self': Kept('self'), '_raw_saved_grad_output': Kept('grad_output', '', ('self',))})
@@ -2552,7 +2552,7 @@ class SiluBackwardBackward0(Node):
 
 
 class SoftplusBackwardBackward0(Node):
-    """aten::softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor"""
+    """aten::softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor (derivatives/nn_activations.yaml:63)"""
 
     __slots__ = ('_raw_saved_self', '_saved_beta', '_saved_threshold', '_raw_saved_grad_output', )
     record = Record(('grad_output', 'self'), {'_raw_saved_self': Kept('self'), '_saved_beta': Kept('beta'), '_saved_threshold': Kept('threshold'), '_raw_saved_grad_output': Kept('grad_output', '', ('self',))})
@@ -2583,7 +2583,7 @@ class SoftplusBackwardBackward0(Node):
 
 
 class LogSigmoidBackwardBackward0(Node):
-    """aten::log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor"""
+    """aten::log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor (derivatives/nn_activations.yaml:66)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_buffer', '_raw_saved_grad_output', )
     record = Record(('grad_output', 'self'), {'_raw_saved_self': Kept('self'), '_raw_saved_buffer': Kept('buffer', '', ('grad_output',)), '_raw_saved_grad_output': Kept('grad_output', '', ('self',))})
@@ -2611,7 +2611,7 @@ class LogSigmoidBackwardBackward0(Node):
 
 
 class HardsigmoidBackwardBackward0(Node):
-    """aten::hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor"""
+    """aten::hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor (derivatives/nn_activations.yaml:69)"""
 
     __slots__ = ('_raw_saved_self', )
     record = Record(('grad_output', 'self'), {'_raw_saved_self': Kept('self', '', ('grad_output',))})
@@ -2636,7 +2636,7 @@ class HardsigmoidBackwardBackward0(Node):
 
 
 class HardswishBackwardBackward0(Node):
-    """aten::hardswish_backward(Tensor grad_output, Tensor self) -> Tensor"""
+    """aten::hardswish_backward(Tensor grad_output, Tensor self) -> Tensor (derivatives/nn_activations.yaml:72)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_grad_output', )
     record = Record(('grad_output', 'self'), {'_raw_saved_self': Kept('self'), '_raw_saved_grad_output': Kept('grad_output', '', ('self',))})
@@ -2663,7 +2663,7 @@ class HardswishBackwardBackward0(Node):
 
 
 class MishBackwardBackward0(Node):
-    """aten::mish_backward(Tensor grad_output, Tensor self) -> Tensor"""
+    """aten::mish_backward(Tensor grad_output, Tensor self) -> Tensor (derivatives/nn_activations.yaml:75)"""
 
     __slots__ = ()
     record = Record(('grad_output', 'self'))
@@ -2680,7 +2680,7 @@ class MishBackwardBackward0(Node):
 
 
 class HardshrinkBackwardBackward0(Node):
-    """aten::hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor"""
+    """aten::hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor (derivatives/nn_activations.yaml:77)"""
 
     __slots__ = ('_raw_saved_self', '_saved_lambd', )
     record = Record(('grad_out', 'self'), {'_raw_saved_self': Kept('self', '', ('grad_out',)), '_saved_lambd': Kept('lambd')})
@@ -2706,7 +2706,7 @@ class HardshrinkBackwardBackward0(Node):
 
 
 class SoftshrinkBackwardBackward0(Node):
-    """aten::softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor"""
+    """aten::softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor (derivatives/nn_activations.yaml:80)"""
 
     __slots__ = ('_raw_saved_self', '_saved_lambd', )
     record = Record(('grad_output', 'self'), {'_raw_saved_self': Kept('self', '', ('grad_output',)), '_saved_lambd': Kept('lambd')})
@@ -2732,7 +2732,7 @@ class SoftshrinkBackwardBackward0(Node):
 
 
 class GluBackwardBackward0(Node):
-    """aten::glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor"""
+    """aten::glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor (derivatives/nn_activations.yaml:83)"""
 
     __slots__ = ('_raw_saved_self', '_saved_dim', '_raw_saved_grad_output', )
     record = Record(('grad_output', 'self'), {'_raw_saved_self': Kept('self'), '_saved_dim': Kept('dim'), '_raw_saved_grad_output': Kept('grad_output', '', ('self',))})
@@ -2761,7 +2761,7 @@ class GluBackwardBackward0(Node):
 
 
 class LogitBackwardBackward0(Node):
-    """aten::logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor"""
+    """aten::logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor (derivatives/nn_activations.yaml:86)"""
 
     __slots__ = ()
     record = Record(('grad_output', 'self'))
@@ -2778,7 +2778,7 @@ class LogitBackwardBackward0(Node):
 
 
 class SigmoidBackwardBackward0(Node):
-    """aten::sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor"""
+    """aten::sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor (derivatives/nn_activations.yaml:88)"""
 
     __slots__ = ('_raw_saved_output', '_raw_saved_grad_output', )
     record = Record(('grad_output', 'output'), {'_raw_saved_output': Kept('output'), '_raw_saved_grad_output': Kept('grad_output', '', ('output',))})
@@ -2805,7 +2805,7 @@ class SigmoidBackwardBackward0(Node):
 
 
 class TanhBackwardBackward0(Node):
-    """aten::tanh_backward(Tensor grad_output, Tensor output) -> Tensor"""
+    """aten::tanh_backward(Tensor grad_output, Tensor output) -> Tensor (derivatives/nn_activations.yaml:91)"""
 
     __slots__ = ('_raw_saved_output', '_raw_saved_grad_output', )
     record = Record(('grad_output', 'output'), {'_raw_saved_output': Kept('output'), '_raw_saved_grad_output': Kept('grad_output', '', ('output',))})
@@ -2832,7 +2832,7 @@ class TanhBackwardBackward0(Node):
 
 
 class SoftmaxBackwardDataBackward0(Node):
-    """aten::_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor"""
+    """aten::_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor (derivatives/nn_activations.yaml:94)"""
 
     __slots__ = ('_raw_saved_output', '_saved_dim', '_saved_input_dtype', '_raw_saved_grad_output', )
     record = Record(('grad_output', 'output'), {'_raw_saved_output': Kept('output'), '_saved_dim': Kept('dim'), '_saved_input_dtype': Kept('input_dtype'), '_raw_saved_grad_output': Kept('grad_output', '', ('output',))})
@@ -2862,7 +2862,7 @@ class SoftmaxBackwardDataBackward0(Node):
 
 
 class LogSoftmaxBackwardDataBackward0(Node):
-    """aten::_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor"""
+    """aten::_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor (derivatives/nn_activations.yaml:97)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_output', '_raw_saved_grad_output', )
     record = Record(('grad_output', 'output'), {'_saved_dim': Kept('dim'), '_raw_saved_output': Kept('output'), '_raw_saved_grad_output': Kept('grad_output', '', ('output',))})
@@ -2891,7 +2891,7 @@ class LogSoftmaxBackwardDataBackward0(Node):
 
 
 class ConvolutionBackward0(Node):
-    """aten::convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor"""
+    """aten::convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor (derivatives/nn_convolution.yaml:1)"""
 
     __slots__ = ('_saved_bias_shape', '_saved_stride', '_saved_padding', '_saved_dilation', '_saved_transposed', '_saved_output_padding', '_saved_groups', '_raw_saved_input', '_raw_saved_weight', )
     record = Record(('input', 'weight', 'bias'), {'_saved_bias_shape': Kept('bias', 'shape'), '_saved_stride': Kept('stride'), '_saved_padding': Kept('padding'), '_saved_dilation': Kept('dilation'), '_saved_transposed': Kept('transposed'), '_saved_output_padding': Kept('output_padding'), '_saved_groups': Kept('groups'), '_raw_saved_input': Kept('input'), '_raw_saved_weight': Kept('weight')})
@@ -2923,7 +2923,7 @@ class ConvolutionBackward0(Node):
 
 
 class ConvolutionBackwardBackward0(Node):
-    """aten::convolution_backward(Tensor grad_output, Tensor input, Tensor weight, int[]? bias_sizes, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"""
+    """aten::convolution_backward(Tensor grad_output, Tensor input, Tensor weight, int[]? bias_sizes, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor) (derivatives/nn_convolution.yaml:3)"""
 
     __slots__ = ('_saved_stride', '_saved_padding', '_saved_dilation', '_saved_transposed', '_saved_output_padding', '_saved_groups', '_raw_saved_grad_output', '_raw_saved_input', '_raw_saved_weight', )
     record = Record(('grad_output', 'input', 'weight'), {'_saved_stride': Kept('stride'), '_saved_padding': Kept('padding'), '_saved_dilation': Kept('dilation'), '_saved_transposed': Kept('transposed'), '_saved_output_padding': Kept('output_padding'), '_saved_groups': Kept('groups'), '_raw_saved_grad_output': Kept('grad_output'), '_raw_saved_input': Kept('input'), '_raw_saved_weight': Kept('weight')})
@@ -2954,7 +2954,7 @@ class ConvolutionBackwardBackward0(Node):
 
 
 class ConvTbcBackward0(Node):
-    """aten::conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor"""
+    """aten::conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor (derivatives/nn_convolution.yaml:5)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_weight', '_raw_saved_bias', '_saved_pad', )
     record = Record(('self', 'weight', 'bias'), {'_raw_saved_self': Kept('self'), '_raw_saved_weight': Kept('weight'), '_raw_saved_bias': Kept('bias'), '_saved_pad': Kept('pad')})
@@ -2980,7 +2980,7 @@ class ConvTbcBackward0(Node):
 
 
 class EmbeddingBagBackward0(Node):
-    """aten::_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)"""
+    """aten::_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor) (derivatives/nn_embedding.yaml:1)"""
 
     __slots__ = ('_raw_saved_indices', '_raw_saved_offsets', '_raw_saved_result1', '_raw_saved_result2', '_raw_saved_result3', '_saved_scale_grad_by_freq', '_saved_mode', '_saved_sparse', '_raw_saved_per_sample_weights', '_saved_padding_idx', '_saved_weight_shape', '_raw_saved_weight', )
     record = Record(('weight', 'per_sample_weights'), {'_raw_saved_indices': Kept('indices'), '_raw_saved_offsets': Kept('offsets'), '_raw_saved_result1': Kept(1), '_raw_saved_result2': Kept(2, '', ('weight',)), '_raw_saved_result3': Kept(3, '', ('weight',)), '_saved_scale_grad_by_freq': Kept('scale_grad_by_freq'), '_saved_mode': Kept('mode'), '_saved_sparse': Kept('sparse'), '_raw_saved_per_sample_weights': Kept('per_sample_weights', '', ('weight',)), '_saved_padding_idx': Kept('padding_idx'), '_saved_weight_shape': Kept('weight', 'shape'), '_raw_saved_weight': Kept('weight', '', ('per_sample_weights',))}, (0,))
@@ -3021,7 +3021,7 @@ class EmbeddingBagBackward0(Node):
 
 
 class EmbeddingBagForwardOnlyBackward0(Node):
-    """aten::_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)"""
+    """aten::_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor) (derivatives/nn_embedding.yaml:5)"""
 
     __slots__ = ()
     record = Record(('weight', 'per_sample_weights'), {}, (0,))
@@ -3040,7 +3040,7 @@ class EmbeddingBagForwardOnlyBackward0(Node):
 
 
 class EmbeddingBagBackwardBackward0(Node):
-    """aten::_embedding_bag_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor bag_size, Tensor maximum_indices, int num_weights, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, int padding_idx=-1) -> Tensor"""
+    """aten::_embedding_bag_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor bag_size, Tensor maximum_indices, int num_weights, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, int padding_idx=-1) -> Tensor (derivatives/nn_embedding.yaml:9)"""
 
     __slots__ = ()
     record = Record(('grad', 'per_sample_weights'))
@@ -3059,7 +3059,7 @@ class EmbeddingBagBackwardBackward0(Node):
 
 
 class EmbeddingBagDenseBackwardBackward0(Node):
-    """aten::_embedding_bag_dense_backward(Tensor grad, Tensor indices, Tensor offset2bag, Tensor bag_size, Tensor maximum_indices, int num_weights, bool scale_grad_by_freq, int mode, Tensor? per_sample_weights, int padding_idx=-1) -> Tensor"""
+    """aten::_embedding_bag_dense_backward(Tensor grad, Tensor indices, Tensor offset2bag, Tensor bag_size, Tensor maximum_indices, int num_weights, bool scale_grad_by_freq, int mode, Tensor? per_sample_weights, int padding_idx=-1) -> Tensor (derivatives/nn_embedding.yaml:12)"""
 
     __slots__ = ()
     record = Record(('grad', 'per_sample_weights'))
@@ -3078,7 +3078,7 @@ class EmbeddingBagDenseBackwardBackward0(Node):
 
 
 class EmbeddingBagPerSampleWeightsBackwardBackward0(Node):
-    """aten::_embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor indices, Tensor offsets, Tensor offset2bag, int mode, int padding_idx=-1) -> Tensor"""
+    """aten::_embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor indices, Tensor offsets, Tensor offset2bag, int mode, int padding_idx=-1) -> Tensor (derivatives/nn_embedding.yaml:15)"""
 
     __slots__ = ()
     record = Record(('grad', 'weight'))
@@ -3097,7 +3097,7 @@ class EmbeddingBagPerSampleWeightsBackwardBackward0(Node):
 
 
 class NllLossBackward0(Node):
-    """aten::nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)"""
+    """aten::nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight) (derivatives/nn_losses.yaml:1)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_raw_saved_weight', '_saved_reduction', '_saved_ignore_index', '_raw_saved_total_weight', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_raw_saved_weight': Kept('weight'), '_saved_reduction': Kept('reduction'), '_saved_ignore_index': Kept('ignore_index'), '_raw_saved_total_weight': Kept(1)}, (0,))
@@ -3121,7 +3121,7 @@ class NllLossBackward0(Node):
 
 
 class NllLoss2DBackward0(Node):
-    """aten::nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)"""
+    """aten::nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight) (derivatives/nn_losses.yaml:4)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_raw_saved_weight', '_saved_reduction', '_saved_ignore_index', '_raw_saved_total_weight', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_raw_saved_weight': Kept('weight'), '_saved_reduction': Kept('reduction'), '_saved_ignore_index': Kept('ignore_index'), '_raw_saved_total_weight': Kept(1)}, (0,))
@@ -3145,7 +3145,7 @@ class NllLoss2DBackward0(Node):
 
 
 class MseLossBackward0(Node):
-    """aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"""
+    """aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor (derivatives/nn_losses.yaml:7)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_saved_reduction', )
     record = Record(('self', 'target'), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_saved_reduction': Kept('reduction')})
@@ -3175,7 +3175,7 @@ class MseLossBackward0(Node):
 
 
 class SmoothL1LossBackward0(Node):
-    """aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor"""
+    """aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor (derivatives/nn_losses.yaml:10)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_saved_reduction', '_saved_beta', )
     record = Record(('self', 'target'), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_saved_reduction': Kept('reduction'), '_saved_beta': Kept('beta')})
@@ -3207,7 +3207,7 @@ class SmoothL1LossBackward0(Node):
 
 
 class HuberLossBackward0(Node):
-    """aten::huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor"""
+    """aten::huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor (derivatives/nn_losses.yaml:13)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_saved_reduction', '_saved_delta', )
     record = Record(('self', 'target'), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_saved_reduction': Kept('reduction'), '_saved_delta': Kept('delta')})
@@ -3239,7 +3239,7 @@ class HuberLossBackward0(Node):
 
 
 class BinaryCrossEntropyBackward0(Node):
-    """aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor"""
+    """aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor (derivatives/nn_losses.yaml:16)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_raw_saved_weight', '_saved_reduction', )
     record = Record(('self', 'target'), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_raw_saved_weight': Kept('weight'), '_saved_reduction': Kept('reduction')})
@@ -3271,7 +3271,7 @@ class BinaryCrossEntropyBackward0(Node):
 
 
 class BinaryCrossEntropyWithLogitsBackward0(Node):
-    """aten::binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor"""
+    """aten::binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor (derivatives/nn_losses.yaml:19)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_raw_saved_weight', '_raw_saved_pos_weight', '_saved_reduction', )
     record = Record(('self', 'target'), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_raw_saved_weight': Kept('weight'), '_raw_saved_pos_weight': Kept('pos_weight'), '_saved_reduction': Kept('reduction')})
@@ -3305,7 +3305,7 @@ class BinaryCrossEntropyWithLogitsBackward0(Node):
 
 
 class NllLossBackwardBackward0(Node):
-    """aten::nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight) -> Tensor"""
+    """aten::nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight) -> Tensor (derivatives/nn_losses.yaml:22)"""
 
     __slots__ = ('_raw_saved_target', '_raw_saved_weight', '_saved_reduction', '_saved_ignore_index', )
     record = Record(('grad_output', 'self'), {'_raw_saved_target': Kept('target', '', ('grad_output',)), '_raw_saved_weight': Kept('weight', '', ('grad_output',)), '_saved_reduction': Kept('reduction'), '_saved_ignore_index': Kept('ignore_index')})
@@ -3333,7 +3333,7 @@ class NllLossBackwardBackward0(Node):
 
 
 class NllLoss2DBackwardBackward0(Node):
-    """aten::nll_loss2d_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight) -> Tensor"""
+    """aten::nll_loss2d_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight) -> Tensor (derivatives/nn_losses.yaml:25)"""
 
     __slots__ = ('_raw_saved_target', '_raw_saved_weight', '_saved_reduction', '_saved_ignore_index', )
     record = Record(('grad_output', 'self'), {'_raw_saved_target': Kept('target', '', ('grad_output',)), '_raw_saved_weight': Kept('weight', '', ('grad_output',)), '_saved_reduction': Kept('reduction'), '_saved_ignore_index': Kept('ignore_index')})
@@ -3361,7 +3361,7 @@ class NllLoss2DBackwardBackward0(Node):
 
 
 class MseLossBackwardBackward0(Node):
-    """aten::mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor"""
+    """aten::mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor (derivatives/nn_losses.yaml:28)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_saved_reduction', '_raw_saved_grad_output', )
     record = Record(('grad_output', 'self', 'target'), {'_raw_saved_self': Kept('self', '', ('grad_output', 'self')), '_raw_saved_target': Kept('target', '', ('grad_output', 'target')), '_saved_reduction': Kept('reduction'), '_raw_saved_grad_output': Kept('grad_output', '', ('self', 'target'))})
@@ -3396,7 +3396,7 @@ class MseLossBackwardBackward0(Node):
 
 
 class SmoothL1LossBackwardBackward0(Node):
-    """aten::smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float beta) -> Tensor"""
+    """aten::smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float beta) -> Tensor (derivatives/nn_losses.yaml:32)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_saved_reduction', '_saved_beta', '_raw_saved_grad_output', )
     record = Record(('grad_output', 'self', 'target'), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_saved_reduction': Kept('reduction'), '_saved_beta': Kept('beta'), '_raw_saved_grad_output': Kept('grad_output', '', ('self', 'target'))})
@@ -3436,7 +3436,7 @@ class SmoothL1LossBackwardBackward0(Node):
 
 
 class HuberLossBackwardBackward0(Node):
-    """aten::huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float delta) -> Tensor"""
+    """aten::huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float delta) -> Tensor (derivatives/nn_losses.yaml:36)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_saved_reduction', '_saved_delta', '_raw_saved_grad_output', )
     record = Record(('grad_output', 'self', 'target'), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_saved_reduction': Kept('reduction'), '_saved_delta': Kept('delta'), '_raw_saved_grad_output': Kept('grad_output', '', ('self', 'target'))})
@@ -3476,7 +3476,7 @@ class HuberLossBackwardBackward0(Node):
 
 
 class BinaryCrossEntropyBackwardBackward0(Node):
-    """aten::binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor"""
+    """aten::binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor (derivatives/nn_losses.yaml:40)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_raw_saved_weight', '_saved_reduction', '_raw_saved_grad_output', )
     record = Record(('grad_output', 'self', 'target'), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_raw_saved_weight': Kept('weight'), '_saved_reduction': Kept('reduction'), '_raw_saved_grad_output': Kept('grad_output', '', ('self', 'target'))})
@@ -3516,7 +3516,7 @@ class BinaryCrossEntropyBackwardBackward0(Node):
 
 
 class SoftMarginLossBackward0(Node):
-    """aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"""
+    """aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor (derivatives/nn_losses.yaml:44)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_saved_reduction', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_saved_reduction': Kept('reduction')})
@@ -3537,7 +3537,7 @@ class SoftMarginLossBackward0(Node):
 
 
 class SoftMarginLossBackwardBackward0(Node):
-    """aten::soft_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor"""
+    """aten::soft_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor (derivatives/nn_losses.yaml:46)"""
 
     __slots__ = ('_raw_saved_grad_output', '_raw_saved_self', '_raw_saved_target', '_saved_reduction', )
     record = Record(('grad_output', 'self'), {'_raw_saved_grad_output': Kept('grad_output'), '_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_saved_reduction': Kept('reduction')})
@@ -3569,7 +3569,7 @@ class SoftMarginLossBackwardBackward0(Node):
 
 
 class MultiMarginLossBackward0(Node):
-    """aten::multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1) -> Tensor"""
+    """aten::multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1) -> Tensor (derivatives/nn_losses.yaml:49)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_saved_p', '_saved_margin', '_raw_saved_weight', '_saved_reduction', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_saved_p': Kept('p'), '_saved_margin': Kept('margin'), '_raw_saved_weight': Kept('weight'), '_saved_reduction': Kept('reduction')})
@@ -3593,7 +3593,7 @@ class MultiMarginLossBackward0(Node):
 
 
 class MultiMarginLossBackwardBackward0(Node):
-    """aten::multi_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, Scalar p, Scalar margin, Tensor? weight=None, int reduction=1) -> Tensor"""
+    """aten::multi_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, Scalar p, Scalar margin, Tensor? weight=None, int reduction=1) -> Tensor (derivatives/nn_losses.yaml:51)"""
 
     __slots__ = ()
     record = Record(('grad_output', 'self'))
@@ -3612,7 +3612,7 @@ class MultiMarginLossBackwardBackward0(Node):
 
 
 class MultilabelMarginLossBackward0(Node):
-    """aten::multilabel_margin_loss_forward(Tensor self, Tensor target, int reduction) -> (Tensor output, Tensor is_target)"""
+    """aten::multilabel_margin_loss_forward(Tensor self, Tensor target, int reduction) -> (Tensor output, Tensor is_target) (derivatives/nn_losses.yaml:54)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_saved_reduction', '_raw_saved_is_target', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_saved_reduction': Kept('reduction'), '_raw_saved_is_target': Kept(1)}, (0,))
@@ -3634,7 +3634,7 @@ class MultilabelMarginLossBackward0(Node):
 
 
 class MultilabelMarginLossBackwardBackward0(Node):
-    """aten::multilabel_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, Tensor is_target) -> Tensor"""
+    """aten::multilabel_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, Tensor is_target) -> Tensor (derivatives/nn_losses.yaml:57)"""
 
     __slots__ = ()
     record = Record(('grad_output', 'self'))
@@ -3653,7 +3653,7 @@ class MultilabelMarginLossBackwardBackward0(Node):
 
 
 class CtcLossBackward0(Node):
-    """aten::_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)"""
+    """aten::_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor) (derivatives/nn_losses.yaml:60)"""
 
     __slots__ = ('_raw_saved_log_probs', '_raw_saved_targets', '_saved_input_lengths', '_saved_target_lengths', '_raw_saved_result0', '_raw_saved_result1', '_saved_blank', '_saved_zero_infinity', )
     record = Record(('log_probs',), {'_raw_saved_log_probs': Kept('log_probs'), '_raw_saved_targets': Kept('targets'), '_saved_input_lengths': Kept('input_lengths'), '_saved_target_lengths': Kept('target_lengths'), '_raw_saved_result0': Kept(0), '_raw_saved_result1': Kept(1), '_saved_blank': Kept('blank'), '_saved_zero_infinity': Kept('zero_infinity')}, (0,))
@@ -3679,7 +3679,7 @@ class CtcLossBackward0(Node):
 
 
 class CtcLossBackward1(Node):
-    """aten::_ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)"""
+    """aten::_ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor) (derivatives/nn_losses.yaml:63)"""
 
     __slots__ = ('_raw_saved_log_probs', '_raw_saved_targets', '_raw_saved_input_lengths', '_raw_saved_target_lengths', '_raw_saved_result0', '_raw_saved_result1', '_saved_blank', '_saved_zero_infinity', )
     record = Record(('log_probs',), {'_raw_saved_log_probs': Kept('log_probs'), '_raw_saved_targets': Kept('targets'), '_raw_saved_input_lengths': Kept('input_lengths'), '_raw_saved_target_lengths': Kept('target_lengths'), '_raw_saved_result0': Kept(0), '_raw_saved_result1': Kept(1), '_saved_blank': Kept('blank'), '_saved_zero_infinity': Kept('zero_infinity')}, (0,))
@@ -3705,7 +3705,7 @@ class CtcLossBackward1(Node):
 
 
 class CtcLossBackwardBackward0(Node):
-    """aten::_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor"""
+    """aten::_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor (derivatives/nn_losses.yaml:66)"""
 
     __slots__ = ()
     record = Record(('grad', 'log_probs', 'neg_log_likelihood'))
@@ -3722,7 +3722,7 @@ class CtcLossBackwardBackward0(Node):
 
 
 class CtcLossBackwardBackward1(Node):
-    """aten::_ctc_loss_backward.Tensor(Tensor grad, Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor"""
+    """aten::_ctc_loss_backward.Tensor(Tensor grad, Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor (derivatives/nn_losses.yaml:68)"""
 
     __slots__ = ()
     record = Record(('grad', 'log_probs', 'neg_log_likelihood'))
@@ -3739,7 +3739,7 @@ class CtcLossBackwardBackward1(Node):
 
 
 class NativeLayerNormBackward0(Node):
-    """aten::native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)"""
+    """aten::native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor) (derivatives/nn_normalization.yaml:1)"""
 
     __slots__ = ('_raw_saved_input', '_saved_normalized_shape', '_raw_saved_result1', '_raw_saved_result2', '_raw_saved_weight', '_raw_saved_bias', )
     record = Record(('input', 'weight', 'bias'), {'_raw_saved_input': Kept('input'), '_saved_normalized_shape': Kept('normalized_shape'), '_raw_saved_result1': Kept(1), '_raw_saved_result2': Kept(2), '_raw_saved_weight': Kept('weight'), '_raw_saved_bias': Kept('bias')}, (0,))
@@ -3768,7 +3768,7 @@ class NativeLayerNormBackward0(Node):
 
 
 class NativeGroupNormBackward0(Node):
-    """aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) -> (Tensor, Tensor, Tensor)"""
+    """aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) -> (Tensor, Tensor, Tensor) (derivatives/nn_normalization.yaml:4)"""
 
     __slots__ = ('_raw_saved_input', '_raw_saved_result1', '_raw_saved_result2', '_raw_saved_weight', '_saved_N', '_saved_C', '_saved_HxW', '_saved_group', )
     record = Record(('input', 'weight', 'bias'), {'_raw_saved_input': Kept('input'), '_raw_saved_result1': Kept(1), '_raw_saved_result2': Kept(2), '_raw_saved_weight': Kept('weight'), '_saved_N': Kept('N'), '_saved_C': Kept('C'), '_saved_HxW': Kept('HxW'), '_saved_group': Kept('group')})
@@ -3798,7 +3798,7 @@ class NativeGroupNormBackward0(Node):
 
 
 class NativeBatchNormBackward0(Node):
-    """aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)"""
+    """aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor) (derivatives/nn_normalization.yaml:6)"""
 
     __slots__ = ('_raw_saved_input', '_raw_saved_weight', '_raw_saved_running_mean', '_raw_saved_running_var', '_raw_saved_result1', '_raw_saved_result2', '_saved_training', '_saved_eps', )
     record = Record(('input', 'weight', 'bias'), {'_raw_saved_input': Kept('input'), '_raw_saved_weight': Kept('weight'), '_raw_saved_running_mean': Kept('running_mean'), '_raw_saved_running_var': Kept('running_var'), '_raw_saved_result1': Kept(1), '_raw_saved_result2': Kept(2), '_saved_training': Kept('training'), '_saved_eps': Kept('eps')}, (0,))
@@ -3829,7 +3829,7 @@ class NativeBatchNormBackward0(Node):
 
 
 class NativeLayerNormBackwardBackward0(Node):
-    """aten::native_layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"""
+    """aten::native_layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor) (derivatives/nn_normalization.yaml:9)"""
 
     __slots__ = ('_raw_saved_grad_out', '_raw_saved_input', '_saved_normalized_shape', '_raw_saved_mean', '_raw_saved_rstd', '_raw_saved_weight', )
     record = Record(('grad_out', 'input', 'weight', 'bias'), {'_raw_saved_grad_out': Kept('grad_out', '', ('grad_out', 'input', 'weight')), '_raw_saved_input': Kept('input', '', ('grad_out', 'input', 'weight')), '_saved_normalized_shape': Kept('normalized_shape'), '_raw_saved_mean': Kept('mean', '', ('grad_out', 'input', 'weight')), '_raw_saved_rstd': Kept('rstd', '', ('grad_out', 'input', 'weight')), '_raw_saved_weight': Kept('weight', '', ('grad_out', 'input', 'weight'))})
@@ -3859,7 +3859,7 @@ class NativeLayerNormBackwardBackward0(Node):
 
 
 class NativeGroupNormBackwardBackward0(Node):
-    """aten::native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int N, int C, int HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"""
+    """aten::native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int N, int C, int HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor) (derivatives/nn_normalization.yaml:12)"""
 
     __slots__ = ('_raw_saved_grad_out', '_raw_saved_input', '_raw_saved_mean', '_raw_saved_rstd', '_raw_saved_weight', '_saved_N', '_saved_C', '_saved_HxW', '_saved_group', )
     record = Record(('grad_out', 'input', 'weight'), {'_raw_saved_grad_out': Kept('grad_out'), '_raw_saved_input': Kept('input'), '_raw_saved_mean': Kept('mean'), '_raw_saved_rstd': Kept('rstd'), '_raw_saved_weight': Kept('weight'), '_saved_N': Kept('N'), '_saved_C': Kept('C'), '_saved_HxW': Kept('HxW'), '_saved_group': Kept('group')})
@@ -3890,7 +3890,7 @@ class NativeGroupNormBackwardBackward0(Node):
 
 
 class NativeBatchNormBackwardBackward0(Node):
-    """aten::native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"""
+    """aten::native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor) (derivatives/nn_normalization.yaml:14)"""
 
     __slots__ = ('_raw_saved_grad_out', '_raw_saved_input', '_raw_saved_weight', '_raw_saved_running_mean', '_raw_saved_running_var', '_raw_saved_save_mean', '_raw_saved_save_invstd', '_saved_train', '_saved_eps', )
     record = Record(('grad_out', 'input', 'weight'), {'_raw_saved_grad_out': Kept('grad_out'), '_raw_saved_input': Kept('input'), '_raw_saved_weight': Kept('weight'), '_raw_saved_running_mean': Kept('running_mean'), '_raw_saved_running_var': Kept('running_var'), '_raw_saved_save_mean': Kept('save_mean'), '_raw_saved_save_invstd': Kept('save_invstd'), '_saved_train': Kept('train'), '_saved_eps': Kept('eps')})
@@ -3921,7 +3921,7 @@ class NativeBatchNormBackwardBackward0(Node):
 
 
 class NativeDropoutBackward0(Node):
-    """aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)"""
+    """aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor) (derivatives/nn_normalization.yaml:16)"""
 
     __slots__ = ('_raw_saved_result1', '_saved_p', '_saved_train', )
     record = Record(('input',), {'_raw_saved_result1': Kept(1), '_saved_p': Kept('p'), '_saved_train': Kept('train')}, (0,))
@@ -3942,7 +3942,7 @@ class NativeDropoutBackward0(Node):
 
 
 class NativeDropoutBackwardBackward0(Node):
-    """aten::native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor"""
+    """aten::native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor (derivatives/nn_normalization.yaml:19)"""
 
     __slots__ = ('_raw_saved_mask', '_saved_scale', )
     record = Record(('grad_output', 'mask'), {'_raw_saved_mask': Kept('mask', '', ('grad_output',)), '_saved_scale': Kept('scale')})
@@ -3968,7 +3968,7 @@ class NativeDropoutBackwardBackward0(Node):
 
 
 class EmbeddingBackward0(Node):
-    """aten::embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor"""
+    """aten::embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor (derivatives/nn_normalization.yaml:22)"""
 
     __slots__ = ('_raw_saved_indices', '_saved_padding_idx', '_saved_scale_grad_by_freq', '_saved_sparse', '_saved_weight_shape', )
     record = Record(('weight',), {'_raw_saved_indices': Kept('indices'), '_saved_padding_idx': Kept('padding_idx'), '_saved_scale_grad_by_freq': Kept('scale_grad_by_freq'), '_saved_sparse': Kept('sparse'), '_saved_weight_shape': Kept('weight', 'shape')})
@@ -3991,7 +3991,7 @@ class EmbeddingBackward0(Node):
 
 
 class EmbeddingDenseBackwardBackward0(Node):
-    """aten::embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, int padding_idx, bool scale_grad_by_freq) -> Tensor"""
+    """aten::embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, int padding_idx, bool scale_grad_by_freq) -> Tensor (derivatives/nn_normalization.yaml:24)"""
 
     __slots__ = ('_raw_saved_indices', '_saved_num_weights', '_saved_padding_idx', '_saved_scale_grad_by_freq', )
     record = Record(('grad_output',), {'_raw_saved_indices': Kept('indices'), '_saved_num_weights': Kept('num_weights'), '_saved_padding_idx': Kept('padding_idx'), '_saved_scale_grad_by_freq': Kept('scale_grad_by_freq')})
@@ -4013,7 +4013,7 @@ class EmbeddingDenseBackwardBackward0(Node):
 
 
 class EmbeddingRenormBackward0(Node):
-    """aten::embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)"""
+    """aten::embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!) (derivatives/nn_normalization.yaml:26)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -4026,7 +4026,7 @@ class EmbeddingRenormBackward0(Node):
 
 
 class MaxPool2DWithIndicesBackward0(Node):
-    """aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)"""
+    """aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor) (derivatives/nn_pooling.yaml:1)"""
 
     __slots__ = ('_raw_saved_self', '_saved_kernel_size', '_saved_stride', '_saved_padding', '_saved_dilation', '_saved_ceil_mode', '_raw_saved_result1', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_kernel_size': Kept('kernel_size'), '_saved_stride': Kept('stride'), '_saved_padding': Kept('padding'), '_saved_dilation': Kept('dilation'), '_saved_ceil_mode': Kept('ceil_mode'), '_raw_saved_result1': Kept(1)}, (0,))
@@ -4051,7 +4051,7 @@ class MaxPool2DWithIndicesBackward0(Node):
 
 
 class MaxPool2DWithIndicesBackwardBackward0(Node):
-    """aten::max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor"""
+    """aten::max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor (derivatives/nn_pooling.yaml:4)"""
 
     __slots__ = ('_raw_saved_indices', )
     record = Record(('grad_output', 'self'), {'_raw_saved_indices': Kept('indices', '', ('grad_output',))})
@@ -4076,7 +4076,7 @@ class MaxPool2DWithIndicesBackwardBackward0(Node):
 
 
 class AvgPool2DBackward0(Node):
-    """aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor"""
+    """aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor (derivatives/nn_pooling.yaml:7)"""
 
     __slots__ = ('_raw_saved_self', '_saved_kernel_size', '_saved_stride', '_saved_padding', '_saved_ceil_mode', '_saved_count_include_pad', '_saved_divisor_override', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_kernel_size': Kept('kernel_size'), '_saved_stride': Kept('stride'), '_saved_padding': Kept('padding'), '_saved_ceil_mode': Kept('ceil_mode'), '_saved_count_include_pad': Kept('count_include_pad'), '_saved_divisor_override': Kept('divisor_override')})
@@ -4101,7 +4101,7 @@ class AvgPool2DBackward0(Node):
 
 
 class AvgPool2DBackwardBackward0(Node):
-    """aten::avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor"""
+    """aten::avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor (derivatives/nn_pooling.yaml:9)"""
 
     __slots__ = ('_saved_kernel_size', '_saved_stride', '_saved_padding', '_saved_ceil_mode', '_saved_count_include_pad', '_saved_divisor_override', )
     record = Record(('grad_output', 'self'), {'_saved_kernel_size': Kept('kernel_size'), '_saved_stride': Kept('stride'), '_saved_padding': Kept('padding'), '_saved_ceil_mode': Kept('ceil_mode'), '_saved_count_include_pad': Kept('count_include_pad'), '_saved_divisor_override': Kept('divisor_override')})
@@ -4126,7 +4126,7 @@ class AvgPool2DBackwardBackward0(Node):
 
 
 class AdaptiveAvgPool2DBackward0(Node):
-    """aten::_adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor"""
+    """aten::_adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor (derivatives/nn_pooling.yaml:12)"""
 
     __slots__ = ('_raw_saved_self', )
     record = Record(('self',), {'_raw_saved_self': Kept('self')})
@@ -4145,7 +4145,7 @@ class AdaptiveAvgPool2DBackward0(Node):
 
 
 class AdaptiveAvgPool2DBackwardBackward0(Node):
-    """aten::_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor"""
+    """aten::_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor (derivatives/nn_pooling.yaml:14)"""
 
     __slots__ = ('_saved_grad_output_shape', )
     record = Record(('grad_output', 'self'), {'_saved_grad_output_shape': Kept('grad_output', 'shape')})
@@ -4165,7 +4165,7 @@ class AdaptiveAvgPool2DBackwardBackward0(Node):
 
 
 class MaxPool3DWithIndicesBackward0(Node):
-    """aten::max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)"""
+    """aten::max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor) (derivatives/nn_pooling.yaml:17)"""
 
     __slots__ = ('_raw_saved_self', '_saved_kernel_size', '_saved_stride', '_saved_padding', '_saved_dilation', '_saved_ceil_mode', '_raw_saved_result1', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_kernel_size': Kept('kernel_size'), '_saved_stride': Kept('stride'), '_saved_padding': Kept('padding'), '_saved_dilation': Kept('dilation'), '_saved_ceil_mode': Kept('ceil_mode'), '_raw_saved_result1': Kept(1)}, (0,))
@@ -4190,7 +4190,7 @@ class MaxPool3DWithIndicesBackward0(Node):
 
 
 class MaxPool3DWithIndicesBackwardBackward0(Node):
-    """aten::max_pool3d_with_indices_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, int[3] dilation, bool ceil_mode, Tensor indices) -> Tensor"""
+    """aten::max_pool3d_with_indices_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, int[3] dilation, bool ceil_mode, Tensor indices) -> Tensor (derivatives/nn_pooling.yaml:20)"""
 
     __slots__ = ('_raw_saved_indices', )
     record = Record(('grad_output', 'self'), {'_raw_saved_indices': Kept('indices', '', ('grad_output',))})
@@ -4215,7 +4215,7 @@ class MaxPool3DWithIndicesBackwardBackward0(Node):
 
 
 class AvgPool3DBackward0(Node):
-    """aten::avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor"""
+    """aten::avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor (derivatives/nn_pooling.yaml:23)"""
 
     __slots__ = ('_raw_saved_self', '_saved_kernel_size', '_saved_stride', '_saved_padding', '_saved_ceil_mode', '_saved_count_include_pad', '_saved_divisor_override', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_kernel_size': Kept('kernel_size'), '_saved_stride': Kept('stride'), '_saved_padding': Kept('padding'), '_saved_ceil_mode': Kept('ceil_mode'), '_saved_count_include_pad': Kept('count_include_pad'), '_saved_divisor_override': Kept('divisor_override')})
@@ -4240,7 +4240,7 @@ class AvgPool3DBackward0(Node):
 
 
 class AvgPool3DBackwardBackward0(Node):
-    """aten::avg_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor"""
+    """aten::avg_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor (derivatives/nn_pooling.yaml:25)"""
 
     __slots__ = ('_saved_kernel_size', '_saved_stride', '_saved_padding', '_saved_ceil_mode', '_saved_count_include_pad', '_saved_divisor_override', )
     record = Record(('grad_output', 'self'), {'_saved_kernel_size': Kept('kernel_size'), '_saved_stride': Kept('stride'), '_saved_padding': Kept('padding'), '_saved_ceil_mode': Kept('ceil_mode'), '_saved_count_include_pad': Kept('count_include_pad'), '_saved_divisor_override': Kept('divisor_override')})
@@ -4265,7 +4265,7 @@ class AvgPool3DBackwardBackward0(Node):
 
 
 class AdaptiveAvgPool3DBackward0(Node):
-    """aten::_adaptive_avg_pool3d(Tensor self, int[3] output_size) -> Tensor"""
+    """aten::_adaptive_avg_pool3d(Tensor self, int[3] output_size) -> Tensor (derivatives/nn_pooling.yaml:28)"""
 
     __slots__ = ('_raw_saved_self', )
     record = Record(('self',), {'_raw_saved_self': Kept('self')})
@@ -4284,7 +4284,7 @@ class AdaptiveAvgPool3DBackward0(Node):
 
 
 class AdaptiveAvgPool3DBackwardBackward0(Node):
-    """aten::_adaptive_avg_pool3d_backward(Tensor grad_output, Tensor self) -> Tensor"""
+    """aten::_adaptive_avg_pool3d_backward(Tensor grad_output, Tensor self) -> Tensor (derivatives/nn_pooling.yaml:30)"""
 
     __slots__ = ('_saved_grad_output_shape', )
     record = Record(('grad_output', 'self'), {'_saved_grad_output_shape': Kept('grad_output', 'shape')})
@@ -4304,7 +4304,7 @@ class AdaptiveAvgPool3DBackwardBackward0(Node):
 
 
 class FractionalMaxPool2DBackward0(Node):
-    """aten::fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, Tensor)"""
+    """aten::fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, Tensor) (derivatives/nn_pooling.yaml:33)"""
 
     __slots__ = ('_raw_saved_self', '_saved_kernel_size', '_saved_output_size', '_raw_saved_result1', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_kernel_size': Kept('kernel_size'), '_saved_output_size': Kept('output_size'), '_raw_saved_result1': Kept(1)}, (0,))
@@ -4326,7 +4326,7 @@ class FractionalMaxPool2DBackward0(Node):
 
 
 class FractionalMaxPool2DBackwardBackward0(Node):
-    """aten::fractional_max_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] output_size, Tensor indices) -> Tensor"""
+    """aten::fractional_max_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] output_size, Tensor indices) -> Tensor (derivatives/nn_pooling.yaml:36)"""
 
     __slots__ = ('_raw_saved_indices', )
     record = Record(('grad_output', 'self'), {'_raw_saved_indices': Kept('indices', '', ('grad_output',))})
@@ -4351,7 +4351,7 @@ class FractionalMaxPool2DBackwardBackward0(Node):
 
 
 class FractionalMaxPool3DBackward0(Node):
-    """aten::fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor, Tensor)"""
+    """aten::fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor, Tensor) (derivatives/nn_pooling.yaml:39)"""
 
     __slots__ = ('_raw_saved_self', '_saved_kernel_size', '_saved_output_size', '_raw_saved_result1', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_kernel_size': Kept('kernel_size'), '_saved_output_size': Kept('output_size'), '_raw_saved_result1': Kept(1)}, (0,))
@@ -4373,7 +4373,7 @@ class FractionalMaxPool3DBackward0(Node):
 
 
 class FractionalMaxPool3DBackwardBackward0(Node):
-    """aten::fractional_max_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] output_size, Tensor indices) -> Tensor"""
+    """aten::fractional_max_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] output_size, Tensor indices) -> Tensor (derivatives/nn_pooling.yaml:42)"""
 
     __slots__ = ('_raw_saved_indices', )
     record = Record(('grad_output', 'self'), {'_raw_saved_indices': Kept('indices', '', ('grad_output',))})
@@ -4398,7 +4398,7 @@ class FractionalMaxPool3DBackwardBackward0(Node):
 
 
 class MaxUnpool2DBackward0(Node):
-    """aten::max_unpool2d(Tensor self, Tensor indices, int[2] output_size) -> Tensor"""
+    """aten::max_unpool2d(Tensor self, Tensor indices, int[2] output_size) -> Tensor (derivatives/nn_pooling.yaml:45)"""
 
     __slots__ = ('_raw_saved_indices', )
     record = Record(('self',), {'_raw_saved_indices': Kept('indices')})
@@ -4417,7 +4417,7 @@ class MaxUnpool2DBackward0(Node):
 
 
 class MaxUnpool3DBackward0(Node):
-    """aten::max_unpool3d(Tensor self, Tensor indices, int[3] output_size, int[3] stride, int[3] padding) -> Tensor"""
+    """aten::max_unpool3d(Tensor self, Tensor indices, int[3] output_size, int[3] stride, int[3] padding) -> Tensor (derivatives/nn_pooling.yaml:47)"""
 
     __slots__ = ('_raw_saved_indices', )
     record = Record(('self',), {'_raw_saved_indices': Kept('indices')})
@@ -4436,7 +4436,7 @@ class MaxUnpool3DBackward0(Node):
 
 
 class AdaptiveMaxPool2DBackward0(Node):
-    """aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)"""
+    """aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor) (derivatives/nn_pooling.yaml:49)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result1', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result1': Kept(1)}, (0,))
@@ -4456,7 +4456,7 @@ class AdaptiveMaxPool2DBackward0(Node):
 
 
 class AdaptiveMaxPool3DBackward0(Node):
-    """aten::adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)"""
+    """aten::adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor) (derivatives/nn_pooling.yaml:52)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result1', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result1': Kept(1)}, (0,))
@@ -4476,7 +4476,7 @@ class AdaptiveMaxPool3DBackward0(Node):
 
 
 class ConstantPadNdBackward0(Node):
-    """aten::constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor"""
+    """aten::constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor (derivatives/nn_pooling.yaml:55)"""
 
     __slots__ = ('_saved_pad', )
     record = Record(('self',), {'_saved_pad': Kept('pad')})
@@ -4490,7 +4490,7 @@ class ConstantPadNdBackward0(Node):
 
 
 class UpsampleNearest2DBackward0(Node):
-    """aten::upsample_nearest2d(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor"""
+    """aten::upsample_nearest2d(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:57)"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_scales_h', '_saved_scales_w', )
     record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
@@ -4507,7 +4507,7 @@ class UpsampleNearest2DBackward0(Node):
 
 
 class UpsampleNearest2DBackwardBackward0(Node):
-    """aten::upsample_nearest2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, float? scales_h=None, float? scales_w=None) -> Tensor"""
+    """aten::upsample_nearest2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:59)"""
 
     __slots__ = ('_saved_output_size', '_saved_scales_h', '_saved_scales_w', )
     record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
@@ -4523,7 +4523,7 @@ class UpsampleNearest2DBackwardBackward0(Node):
 
 
 class UpsampleBilinear2DBackward0(Node):
-    """aten::upsample_bilinear2d(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
+    """aten::upsample_bilinear2d(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:61)"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_align_corners', '_saved_scales_h', '_saved_scales_w', )
     record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_align_corners': Kept('align_corners'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
@@ -4541,7 +4541,7 @@ class UpsampleBilinear2DBackward0(Node):
 
 
 class UpsampleBilinear2DBackwardBackward0(Node):
-    """aten::upsample_bilinear2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
+    """aten::upsample_bilinear2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:63)"""
 
     __slots__ = ('_saved_output_size', '_saved_align_corners', '_saved_scales_h', '_saved_scales_w', )
     record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_align_corners': Kept('align_corners'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
@@ -4558,7 +4558,7 @@ class UpsampleBilinear2DBackwardBackward0(Node):
 
 
 class UpsampleNearest1DBackward0(Node):
-    """aten::upsample_nearest1d(Tensor self, int[1] output_size, float? scales=None) -> Tensor"""
+    """aten::upsample_nearest1d(Tensor self, int[1] output_size, float? scales=None) -> Tensor (derivatives/nn_pooling.yaml:65)"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_scales', )
     record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_scales': Kept('scales')})
@@ -4574,7 +4574,7 @@ class UpsampleNearest1DBackward0(Node):
 
 
 class UpsampleNearest1DBackwardBackward0(Node):
-    """aten::upsample_nearest1d_backward(Tensor grad_output, int[1] output_size, int[3] input_size, float? scales=None) -> Tensor"""
+    """aten::upsample_nearest1d_backward(Tensor grad_output, int[1] output_size, int[3] input_size, float? scales=None) -> Tensor (derivatives/nn_pooling.yaml:67)"""
 
     __slots__ = ('_saved_output_size', '_saved_scales', )
     record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_scales': Kept('scales')})
@@ -4589,7 +4589,7 @@ class UpsampleNearest1DBackwardBackward0(Node):
 
 
 class UpsampleNearest3DBackward0(Node):
-    """aten::upsample_nearest3d(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"""
+    """aten::upsample_nearest3d(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:69)"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_scales_d', '_saved_scales_h', '_saved_scales_w', )
     record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_scales_d': Kept('scales_d'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
@@ -4607,7 +4607,7 @@ class UpsampleNearest3DBackward0(Node):
 
 
 class UpsampleNearest3DBackwardBackward0(Node):
-    """aten::upsample_nearest3d_backward(Tensor grad_output, int[3] output_size, int[5] input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"""
+    """aten::upsample_nearest3d_backward(Tensor grad_output, int[3] output_size, int[5] input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:71)"""
 
     __slots__ = ('_saved_output_size', '_saved_scales_d', '_saved_scales_h', '_saved_scales_w', )
     record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_scales_d': Kept('scales_d'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
@@ -4624,7 +4624,7 @@ class UpsampleNearest3DBackwardBackward0(Node):
 
 
 class UpsampleNearestExact1DBackward0(Node):
-    """aten::_upsample_nearest_exact1d(Tensor self, int[1] output_size, float? scales=None) -> Tensor"""
+    """aten::_upsample_nearest_exact1d(Tensor self, int[1] output_size, float? scales=None) -> Tensor (derivatives/nn_pooling.yaml:73)"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_scales', )
     record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_scales': Kept('scales')})
@@ -4640,7 +4640,7 @@ class UpsampleNearestExact1DBackward0(Node):
 
 
 class UpsampleNearestExact1DBackwardBackward0(Node):
-    """aten::_upsample_nearest_exact1d_backward(Tensor grad_output, int[1] output_size, int[3] input_size, float? scales=None) -> Tensor"""
+    """aten::_upsample_nearest_exact1d_backward(Tensor grad_output, int[1] output_size, int[3] input_size, float? scales=None) -> Tensor (derivatives/nn_pooling.yaml:75)"""
 
     __slots__ = ('_saved_output_size', '_saved_scales', )
     record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_scales': Kept('scales')})
@@ -4655,7 +4655,7 @@ class UpsampleNearestExact1DBackwardBackward0(Node):
 
 
 class UpsampleNearestExact2DBackward0(Node):
-    """aten::_upsample_nearest_exact2d(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor"""
+    """aten::_upsample_nearest_exact2d(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:77)"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_scales_h', '_saved_scales_w', )
     record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
@@ -4672,7 +4672,7 @@ class UpsampleNearestExact2DBackward0(Node):
 
 
 class UpsampleNearestExact2DBackwardBackward0(Node):
-    """aten::_upsample_nearest_exact2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, float? scales_h=None, float? scales_w=None) -> Tensor"""
+    """aten::_upsample_nearest_exact2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:79)"""
 
     __slots__ = ('_saved_output_size', '_saved_scales_h', '_saved_scales_w', )
     record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
@@ -4688,7 +4688,7 @@ class UpsampleNearestExact2DBackwardBackward0(Node):
 
 
 class UpsampleNearestExact3DBackward0(Node):
-    """aten::_upsample_nearest_exact3d(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"""
+    """aten::_upsample_nearest_exact3d(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:81)"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_scales_d', '_saved_scales_h', '_saved_scales_w', )
     record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_scales_d': Kept('scales_d'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
@@ -4706,7 +4706,7 @@ class UpsampleNearestExact3DBackward0(Node):
 
 
 class UpsampleNearestExact3DBackwardBackward0(Node):
-    """aten::_upsample_nearest_exact3d_backward(Tensor grad_output, int[3] output_size, int[5] input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"""
+    """aten::_upsample_nearest_exact3d_backward(Tensor grad_output, int[3] output_size, int[5] input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:83)"""
 
     __slots__ = ('_saved_output_size', '_saved_scales_d', '_saved_scales_h', '_saved_scales_w', )
     record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_scales_d': Kept('scales_d'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
@@ -4723,7 +4723,7 @@ class UpsampleNearestExact3DBackwardBackward0(Node):
 
 
 class UpsampleLinear1DBackward0(Node):
-    """aten::upsample_linear1d(Tensor self, int[1] output_size, bool align_corners, float? scales=None) -> Tensor"""
+    """aten::upsample_linear1d(Tensor self, int[1] output_size, bool align_corners, float? scales=None) -> Tensor (derivatives/nn_pooling.yaml:85)"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_align_corners', '_saved_scales', )
     record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_align_corners': Kept('align_corners'), '_saved_scales': Kept('scales')})
@@ -4740,7 +4740,7 @@ class UpsampleLinear1DBackward0(Node):
 
 
 class UpsampleLinear1DBackwardBackward0(Node):
-    """aten::upsample_linear1d_backward(Tensor grad_output, int[1] output_size, int[3] input_size, bool align_corners, float? scales=None) -> Tensor"""
+    """aten::upsample_linear1d_backward(Tensor grad_output, int[1] output_size, int[3] input_size, bool align_corners, float? scales=None) -> Tensor (derivatives/nn_pooling.yaml:87)"""
 
     __slots__ = ('_saved_output_size', '_saved_align_corners', '_saved_scales', )
     record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_align_corners': Kept('align_corners'), '_saved_scales': Kept('scales')})
@@ -4756,7 +4756,7 @@ class UpsampleLinear1DBackwardBackward0(Node):
 
 
 class UpsampleTrilinear3DBackward0(Node):
-    """aten::upsample_trilinear3d(Tensor self, int[3] output_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"""
+    """aten::upsample_trilinear3d(Tensor self, int[3] output_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:89)"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_align_corners', '_saved_scales_d', '_saved_scales_h', '_saved_scales_w', )
     record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_align_corners': Kept('align_corners'), '_saved_scales_d': Kept('scales_d'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
@@ -4775,7 +4775,7 @@ class UpsampleTrilinear3DBackward0(Node):
 
 
 class UpsampleTrilinear3DBackwardBackward0(Node):
-    """aten::upsample_trilinear3d_backward(Tensor grad_output, int[3] output_size, int[5] input_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"""
+    """aten::upsample_trilinear3d_backward(Tensor grad_output, int[3] output_size, int[5] input_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:91)"""
 
     __slots__ = ('_saved_output_size', '_saved_align_corners', '_saved_scales_d', '_saved_scales_h', '_saved_scales_w', )
     record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_align_corners': Kept('align_corners'), '_saved_scales_d': Kept('scales_d'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
@@ -4793,7 +4793,7 @@ class UpsampleTrilinear3DBackwardBackward0(Node):
 
 
 class UpsampleBicubic2DBackward0(Node):
-    """aten::upsample_bicubic2d(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
+    """aten::upsample_bicubic2d(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:93)"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_align_corners', '_saved_scales_h', '_saved_scales_w', )
     record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_align_corners': Kept('align_corners'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
@@ -4811,7 +4811,7 @@ class UpsampleBicubic2DBackward0(Node):
 
 
 class UpsampleBicubic2DBackwardBackward0(Node):
-    """aten::upsample_bicubic2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
+    """aten::upsample_bicubic2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:95)"""
 
     __slots__ = ('_saved_output_size', '_saved_align_corners', '_saved_scales_h', '_saved_scales_w', )
     record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_align_corners': Kept('align_corners'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
@@ -4828,7 +4828,7 @@ class UpsampleBicubic2DBackwardBackward0(Node):
 
 
 class UpsampleBilinear2DAaBackward0(Node):
-    """aten::_upsample_bilinear2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
+    """aten::_upsample_bilinear2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:97)"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_align_corners', '_saved_scales_h', '_saved_scales_w', )
     record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_align_corners': Kept('align_corners'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
@@ -4846,7 +4846,7 @@ class UpsampleBilinear2DAaBackward0(Node):
 
 
 class UpsampleBilinear2DAaBackwardBackward0(Node):
-    """aten::_upsample_bilinear2d_aa_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
+    """aten::_upsample_bilinear2d_aa_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:99)"""
 
     __slots__ = ('_saved_output_size', '_saved_align_corners', '_saved_scales_h', '_saved_scales_w', )
     record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_align_corners': Kept('align_corners'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
@@ -4863,7 +4863,7 @@ class UpsampleBilinear2DAaBackwardBackward0(Node):
 
 
 class UpsampleBicubic2DAaBackward0(Node):
-    """aten::_upsample_bicubic2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
+    """aten::_upsample_bicubic2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:101)"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_align_corners', '_saved_scales_h', '_saved_scales_w', )
     record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_align_corners': Kept('align_corners'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
@@ -4881,7 +4881,7 @@ class UpsampleBicubic2DAaBackward0(Node):
 
 
 class UpsampleBicubic2DAaBackwardBackward0(Node):
-    """aten::_upsample_bicubic2d_aa_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
+    """aten::_upsample_bicubic2d_aa_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:103)"""
 
     __slots__ = ('_saved_output_size', '_saved_align_corners', '_saved_scales_h', '_saved_scales_w', )
     record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_align_corners': Kept('align_corners'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
@@ -4898,7 +4898,7 @@ class UpsampleBicubic2DAaBackwardBackward0(Node):
 
 
 class UpsampleLanczos2DAaBackward0(Node):
-    """aten::_upsample_lanczos2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
+    """aten::_upsample_lanczos2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:105)"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_align_corners', '_saved_scales_h', '_saved_scales_w', )
     record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_align_corners': Kept('align_corners'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
@@ -4916,7 +4916,7 @@ class UpsampleLanczos2DAaBackward0(Node):
 
 
 class UpsampleLanczos2DAaBackwardBackward0(Node):
-    """aten::_upsample_lanczos2d_aa_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
+    """aten::_upsample_lanczos2d_aa_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:107)"""
 
     __slots__ = ('_saved_output_size', '_saved_align_corners', '_saved_scales_h', '_saved_scales_w', )
     record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_align_corners': Kept('align_corners'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
@@ -4933,7 +4933,7 @@ class UpsampleLanczos2DAaBackwardBackward0(Node):
 
 
 class Im2ColBackward0(Node):
-    """aten::im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor"""
+    """aten::im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor (derivatives/nn_pooling.yaml:109)"""
 
     __slots__ = ('_saved_kernel_size', '_saved_dilation', '_saved_padding', '_saved_stride', '_saved_self_shape', )
     record = Record(('self',), {'_saved_kernel_size': Kept('kernel_size'), '_saved_dilation': Kept('dilation'), '_saved_padding': Kept('padding'), '_saved_stride': Kept('stride'), '_saved_self_shape': Kept('self', 'shape')})
@@ -4951,7 +4951,7 @@ class Im2ColBackward0(Node):
 
 
 class Col2ImBackward0(Node):
-    """aten::col2im(Tensor self, int[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor"""
+    """aten::col2im(Tensor self, int[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor (derivatives/nn_pooling.yaml:111)"""
 
     __slots__ = ('_saved_kernel_size', '_saved_dilation', '_saved_padding', '_saved_stride', )
     record = Record(('self',), {'_saved_kernel_size': Kept('kernel_size'), '_saved_dilation': Kept('dilation'), '_saved_padding': Kept('padding'), '_saved_stride': Kept('stride')})
@@ -4968,7 +4968,7 @@ class Col2ImBackward0(Node):
 
 
 class AdaptiveMaxPool2DBackwardBackward0(Node):
-    """aten::adaptive_max_pool2d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor"""
+    """aten::adaptive_max_pool2d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor (derivatives/nn_pooling.yaml:113)"""
 
     __slots__ = ('_raw_saved_indices', '_raw_saved_self', )
     record = Record(('grad_output', 'self'), {'_raw_saved_indices': Kept('indices', '', ('grad_output',)), '_raw_saved_self': Kept('self', '', ('self',))})
@@ -4994,7 +4994,7 @@ class AdaptiveMaxPool2DBackwardBackward0(Node):
 
 
 class AdaptiveMaxPool3DBackwardBackward0(Node):
-    """aten::adaptive_max_pool3d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor"""
+    """aten::adaptive_max_pool3d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor (derivatives/nn_pooling.yaml:116)"""
 
     __slots__ = ('_raw_saved_indices', '_raw_saved_self', )
     record = Record(('grad_output', 'self'), {'_raw_saved_indices': Kept('indices', '', ('grad_output',)), '_raw_saved_self': Kept('self', '', ('self',))})
@@ -5020,7 +5020,7 @@ class AdaptiveMaxPool3DBackwardBackward0(Node):
 
 
 class ReflectionPad1DBackward0(Node):
-    """aten::reflection_pad1d(Tensor self, int[2] padding) -> Tensor"""
+    """aten::reflection_pad1d(Tensor self, int[2] padding) -> Tensor (derivatives/nn_pooling.yaml:119)"""
 
     __slots__ = ('_raw_saved_self', '_saved_padding', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_padding': Kept('padding')})
@@ -5040,7 +5040,7 @@ class ReflectionPad1DBackward0(Node):
 
 
 class ReflectionPad1DBackwardBackward0(Node):
-    """aten::reflection_pad1d_backward(Tensor grad_output, Tensor self, int[2] padding) -> Tensor"""
+    """aten::reflection_pad1d_backward(Tensor grad_output, Tensor self, int[2] padding) -> Tensor (derivatives/nn_pooling.yaml:121)"""
 
     __slots__ = ('_saved_padding', '_raw_saved_self', )
     record = Record(('grad_output', 'self'), {'_saved_padding': Kept('padding'), '_raw_saved_self': Kept('self', '', ('self',))})
@@ -5066,7 +5066,7 @@ class ReflectionPad1DBackwardBackward0(Node):
 
 
 class ReplicationPad1DBackward0(Node):
-    """aten::replication_pad1d(Tensor self, int[2] padding) -> Tensor"""
+    """aten::replication_pad1d(Tensor self, int[2] padding) -> Tensor (derivatives/nn_pooling.yaml:124)"""
 
     __slots__ = ('_raw_saved_self', '_saved_padding', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_padding': Kept('padding')})
@@ -5086,7 +5086,7 @@ class ReplicationPad1DBackward0(Node):
 
 
 class ReplicationPad1DBackwardBackward0(Node):
-    """aten::replication_pad1d_backward(Tensor grad_output, Tensor self, int[2] padding) -> Tensor"""
+    """aten::replication_pad1d_backward(Tensor grad_output, Tensor self, int[2] padding) -> Tensor (derivatives/nn_pooling.yaml:126)"""
 
     __slots__ = ('_saved_padding', '_raw_saved_self', )
     record = Record(('grad_output', 'self'), {'_saved_padding': Kept('padding'), '_raw_saved_self': Kept('self', '', ('self',))})
@@ -5112,7 +5112,7 @@ class ReplicationPad1DBackwardBackward0(Node):
 
 
 class ReflectionPad2DBackward0(Node):
-    """aten::reflection_pad2d(Tensor self, int[4] padding) -> Tensor"""
+    """aten::reflection_pad2d(Tensor self, int[4] padding) -> Tensor (derivatives/nn_pooling.yaml:129)"""
 
     __slots__ = ('_raw_saved_self', '_saved_padding', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_padding': Kept('padding')})
@@ -5132,7 +5132,7 @@ class ReflectionPad2DBackward0(Node):
 
 
 class ReflectionPad2DBackwardBackward0(Node):
-    """aten::reflection_pad2d_backward(Tensor grad_output, Tensor self, int[4] padding) -> Tensor"""
+    """aten::reflection_pad2d_backward(Tensor grad_output, Tensor self, int[4] padding) -> Tensor (derivatives/nn_pooling.yaml:131)"""
 
     __slots__ = ('_saved_padding', '_raw_saved_self', )
     record = Record(('grad_output', 'self'), {'_saved_padding': Kept('padding'), '_raw_saved_self': Kept('self', '', ('self',))})
@@ -5158,7 +5158,7 @@ class ReflectionPad2DBackwardBackward0(Node):
 
 
 class ReplicationPad2DBackward0(Node):
-    """aten::replication_pad2d(Tensor self, int[4] padding) -> Tensor"""
+    """aten::replication_pad2d(Tensor self, int[4] padding) -> Tensor (derivatives/nn_pooling.yaml:134)"""
 
     __slots__ = ('_raw_saved_self', '_saved_padding', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_padding': Kept('padding')})
@@ -5178,7 +5178,7 @@ class ReplicationPad2DBackward0(Node):
 
 
 class ReplicationPad2DBackwardBackward0(Node):
-    """aten::replication_pad2d_backward(Tensor grad_output, Tensor self, int[4] padding) -> Tensor"""
+    """aten::replication_pad2d_backward(Tensor grad_output, Tensor self, int[4] padding) -> Tensor (derivatives/nn_pooling.yaml:136)"""
 
     __slots__ = ('_saved_padding', '_raw_saved_self', )
     record = Record(('grad_output', 'self'), {'_saved_padding': Kept('padding'), '_raw_saved_self': Kept('self', '', ('self',))})
@@ -5204,7 +5204,7 @@ class ReplicationPad2DBackwardBackward0(Node):
 
 
 class ReflectionPad3DBackward0(Node):
-    """aten::reflection_pad3d(Tensor self, int[6] padding) -> Tensor"""
+    """aten::reflection_pad3d(Tensor self, int[6] padding) -> Tensor (derivatives/nn_pooling.yaml:139)"""
 
     __slots__ = ('_raw_saved_self', '_saved_padding', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_padding': Kept('padding')})
@@ -5224,7 +5224,7 @@ class ReflectionPad3DBackward0(Node):
 
 
 class ReflectionPad3DBackwardBackward0(Node):
-    """aten::reflection_pad3d_backward(Tensor grad_output, Tensor self, int[6] padding) -> Tensor"""
+    """aten::reflection_pad3d_backward(Tensor grad_output, Tensor self, int[6] padding) -> Tensor (derivatives/nn_pooling.yaml:141)"""
 
     __slots__ = ('_saved_padding', '_raw_saved_self', )
     record = Record(('grad_output', 'self'), {'_saved_padding': Kept('padding'), '_raw_saved_self': Kept('self', '', ('self',))})
@@ -5250,7 +5250,7 @@ class ReflectionPad3DBackwardBackward0(Node):
 
 
 class ReplicationPad3DBackward0(Node):
-    """aten::replication_pad3d(Tensor self, int[6] padding) -> Tensor"""
+    """aten::replication_pad3d(Tensor self, int[6] padding) -> Tensor (derivatives/nn_pooling.yaml:144)"""
 
     __slots__ = ('_raw_saved_self', '_saved_padding', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_padding': Kept('padding')})
@@ -5270,7 +5270,7 @@ class ReplicationPad3DBackward0(Node):
 
 
 class ReplicationPad3DBackwardBackward0(Node):
-    """aten::replication_pad3d_backward(Tensor grad_output, Tensor self, int[6] padding) -> Tensor"""
+    """aten::replication_pad3d_backward(Tensor grad_output, Tensor self, int[6] padding) -> Tensor (derivatives/nn_pooling.yaml:146)"""
 
     __slots__ = ('_saved_padding', '_raw_saved_self', )
     record = Record(('grad_output', 'self'), {'_saved_padding': Kept('padding'), '_raw_saved_self': Kept('self', '', ('self',))})
@@ -5296,7 +5296,7 @@ class ReplicationPad3DBackwardBackward0(Node):
 
 
 class PackPaddedSequenceBackward0(Node):
-    """aten::_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first) -> (Tensor, Tensor)"""
+    """aten::_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first) -> (Tensor, Tensor) (derivatives/nn_recurrent.yaml:1)"""
 
     __slots__ = ('_saved_input_shape', '_raw_saved_result1', '_saved_batch_first', )
     record = Record(('input',), {'_saved_input_shape': Kept('input', 'shape'), '_raw_saved_result1': Kept(1), '_saved_batch_first': Kept('batch_first')}, (0,))
@@ -5317,7 +5317,7 @@ class PackPaddedSequenceBackward0(Node):
 
 
 class GridSampler2DBackward0(Node):
-    """aten::grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor"""
+    """aten::grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor (derivatives/nn_vision.yaml:1)"""
 
     __slots__ = ('_raw_saved_input', '_raw_saved_grid', '_saved_interpolation_mode', '_saved_padding_mode', '_saved_align_corners', )
     record = Record(('input', 'grid'), {'_raw_saved_input': Kept('input'), '_raw_saved_grid': Kept('grid'), '_saved_interpolation_mode': Kept('interpolation_mode'), '_saved_padding_mode': Kept('padding_mode'), '_saved_align_corners': Kept('align_corners')})
@@ -5345,7 +5345,7 @@ class GridSampler2DBackward0(Node):
 
 
 class GridSampler2DBackwardBackward0(Node):
-    """aten::grid_sampler_2d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> (Tensor, Tensor)"""
+    """aten::grid_sampler_2d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> (Tensor, Tensor) (derivatives/nn_vision.yaml:3)"""
 
     __slots__ = ('_raw_saved_grad_output', '_raw_saved_input', '_raw_saved_grid', '_saved_interpolation_mode', '_saved_padding_mode', '_saved_align_corners', )
     record = Record(('grad_output', 'input', 'grid'), {'_raw_saved_grad_output': Kept('grad_output'), '_raw_saved_input': Kept('input'), '_raw_saved_grid': Kept('grid'), '_saved_interpolation_mode': Kept('interpolation_mode'), '_saved_padding_mode': Kept('padding_mode'), '_saved_align_corners': Kept('align_corners')})
@@ -5373,7 +5373,7 @@ class GridSampler2DBackwardBackward0(Node):
 
 
 class GridSampler3DBackward0(Node):
-    """aten::grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor"""
+    """aten::grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor (derivatives/nn_vision.yaml:5)"""
 
     __slots__ = ('_raw_saved_input', '_raw_saved_grid', '_saved_interpolation_mode', '_saved_padding_mode', '_saved_align_corners', )
     record = Record(('input', 'grid'), {'_raw_saved_input': Kept('input'), '_raw_saved_grid': Kept('grid'), '_saved_interpolation_mode': Kept('interpolation_mode'), '_saved_padding_mode': Kept('padding_mode'), '_saved_align_corners': Kept('align_corners')})
@@ -5401,7 +5401,7 @@ class GridSampler3DBackward0(Node):
 
 
 class GridSampler3DBackwardBackward0(Node):
-    """aten::grid_sampler_3d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> (Tensor, Tensor)"""
+    """aten::grid_sampler_3d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> (Tensor, Tensor) (derivatives/nn_vision.yaml:7)"""
 
     __slots__ = ('_raw_saved_grad_output', '_raw_saved_input', '_raw_saved_grid', '_saved_interpolation_mode', '_saved_padding_mode', '_saved_align_corners', )
     record = Record(('grad_output', 'input', 'grid'), {'_raw_saved_grad_output': Kept('grad_output'), '_raw_saved_input': Kept('input'), '_raw_saved_grid': Kept('grid'), '_saved_interpolation_mode': Kept('interpolation_mode'), '_saved_padding_mode': Kept('padding_mode'), '_saved_align_corners': Kept('align_corners')})
@@ -5429,7 +5429,7 @@ class GridSampler3DBackwardBackward0(Node):
 
 
 class AffineGridGeneratorBackward0(Node):
-    """aten::affine_grid_generator(Tensor theta, int[] size, bool align_corners) -> Tensor"""
+    """aten::affine_grid_generator(Tensor theta, int[] size, bool align_corners) -> Tensor (derivatives/nn_vision.yaml:9)"""
 
     __slots__ = ('_saved_size', '_saved_align_corners', )
     record = Record(('theta',), {'_saved_size': Kept('size'), '_saved_align_corners': Kept('align_corners')})
@@ -5444,7 +5444,7 @@ class AffineGridGeneratorBackward0(Node):
 
 
 class SortBackward0(Node):
-    """aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)"""
+    """aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices) (derivatives/order.yaml:1)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_indices', '_saved_self_shape', )
     record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_indices': Kept(1), '_saved_self_shape': Kept('self', 'shape')}, (0,))
@@ -5465,7 +5465,7 @@ class SortBackward0(Node):
 
 
 class SortBackward1(Node):
-    """aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)"""
+    """aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices) (derivatives/order.yaml:4)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_indices', '_saved_self_shape', )
     record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_indices': Kept(1), '_saved_self_shape': Kept('self', 'shape')}, (0,))
@@ -5486,7 +5486,7 @@ class SortBackward1(Node):
 
 
 class TopkBackward0(Node):
-    """aten::topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)"""
+    """aten::topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices) (derivatives/order.yaml:7)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_indices', '_saved_self_shape', )
     record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_indices': Kept(1), '_saved_self_shape': Kept('self', 'shape')}, (0,))
@@ -5507,7 +5507,7 @@ class TopkBackward0(Node):
 
 
 class KthvalueBackward0(Node):
-    """aten::kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"""
+    """aten::kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices) (derivatives/order.yaml:10)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_indices', '_saved_self_shape', '_saved_keepdim', )
     record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_indices': Kept(1), '_saved_self_shape': Kept('self', 'shape'), '_saved_keepdim': Kept('keepdim')}, (0,))
@@ -5529,7 +5529,7 @@ class KthvalueBackward0(Node):
 
 
 class MedianBackward0(Node):
-    """aten::median(Tensor self) -> Tensor"""
+    """aten::median(Tensor self) -> Tensor (derivatives/order.yaml:13)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0)})
@@ -5549,7 +5549,7 @@ class MedianBackward0(Node):
 
 
 class MedianBackward1(Node):
-    """aten::median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
+    """aten::median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) (derivatives/order.yaml:15)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_indices', '_saved_self_shape', '_saved_keepdim', )
     record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_indices': Kept(1), '_saved_self_shape': Kept('self', 'shape'), '_saved_keepdim': Kept('keepdim')}, (0,))
@@ -5571,7 +5571,7 @@ class MedianBackward1(Node):
 
 
 class NanmedianBackward0(Node):
-    """aten::nanmedian(Tensor self) -> Tensor"""
+    """aten::nanmedian(Tensor self) -> Tensor (derivatives/order.yaml:18)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0)})
@@ -5591,7 +5591,7 @@ class NanmedianBackward0(Node):
 
 
 class NanmedianBackward1(Node):
-    """aten::nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
+    """aten::nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) (derivatives/order.yaml:20)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_indices', '_saved_self_shape', '_saved_keepdim', )
     record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_indices': Kept(1), '_saved_self_shape': Kept('self', 'shape'), '_saved_keepdim': Kept('keepdim')}, (0,))
@@ -5613,7 +5613,7 @@ class NanmedianBackward1(Node):
 
 
 class ModeBackward0(Node):
-    """aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"""
+    """aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices) (derivatives/order.yaml:23)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_indices', '_saved_self_shape', '_saved_keepdim', )
     record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_indices': Kept(1), '_saved_self_shape': Kept('self', 'shape'), '_saved_keepdim': Kept('keepdim')}, (0,))
@@ -5635,7 +5635,7 @@ class ModeBackward0(Node):
 
 
 class UniqueBackward0(Node):
-    """aten::_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)"""
+    """aten::_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor) (derivatives/order.yaml:26)"""
 
     __slots__ = ()
     record = Record(('self',), {}, (0,))
@@ -5648,7 +5648,7 @@ class UniqueBackward0(Node):
 
 
 class Unique2Backward0(Node):
-    """aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)"""
+    """aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor) (derivatives/order.yaml:29)"""
 
     __slots__ = ()
     record = Record(('self',), {}, (0,))
@@ -5661,7 +5661,7 @@ class Unique2Backward0(Node):
 
 
 class UniqueDimBackward0(Node):
-    """aten::unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)"""
+    """aten::unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor) (derivatives/order.yaml:32)"""
 
     __slots__ = ()
     record = Record(('self',), {}, (0,))
@@ -5674,7 +5674,7 @@ class UniqueDimBackward0(Node):
 
 
 class UniqueConsecutiveBackward0(Node):
-    """aten::unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)"""
+    """aten::unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor) (derivatives/order.yaml:35)"""
 
     __slots__ = ()
     record = Record(('self',), {}, (0,))
@@ -5687,7 +5687,7 @@ class UniqueConsecutiveBackward0(Node):
 
 
 class UniqueDimConsecutiveBackward0(Node):
-    """aten::unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)"""
+    """aten::unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor) (derivatives/order.yaml:38)"""
 
     __slots__ = ()
     record = Record(('self',), {}, (0,))
@@ -5700,7 +5700,7 @@ class UniqueDimConsecutiveBackward0(Node):
 
 
 class AddBackward0(Node):
-    """aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
+    """aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor (derivatives/pointwise_binary.yaml:1)"""
 
     __slots__ = ('_saved_alpha', )
     record = Record(('self', 'other'), {'_saved_alpha': Kept('alpha')})
@@ -5720,7 +5720,7 @@ class AddBackward0(Node):
 
 
 class AddBackward1(Node):
-    """aten::add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor"""
+    """aten::add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor (derivatives/pointwise_binary.yaml:4)"""
 
     __slots__ = ()
     record = Record(('self',), {}, (), True)
@@ -5736,7 +5736,7 @@ AddBackward1.__name__ = "AddBackward0"
 
 
 class SubBackward0(Node):
-    """aten::sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
+    """aten::sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor (derivatives/pointwise_binary.yaml:6)"""
 
     __slots__ = ('_saved_alpha', )
     record = Record(('self', 'other'), {'_saved_alpha': Kept('alpha')})
@@ -5756,7 +5756,7 @@ class SubBackward0(Node):
 
 
 class SubBackward1(Node):
-    """aten::sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor"""
+    """aten::sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor (derivatives/pointwise_binary.yaml:9)"""
 
     __slots__ = ()
     record = Record(('self',), {}, (), True)
@@ -5772,7 +5772,7 @@ SubBackward1.__name__ = "SubBackward0"
 
 
 class RsubBackward0(Node):
-    """aten::rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
+    """aten::rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor (derivatives/pointwise_binary.yaml:11)"""
 
     __slots__ = ('_saved_alpha', )
     record = Record(('self', 'other'), {'_saved_alpha': Kept('alpha')})
@@ -5792,7 +5792,7 @@ class RsubBackward0(Node):
 
 
 class RsubBackward1(Node):
-    """aten::rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor"""
+    """aten::rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor (derivatives/pointwise_binary.yaml:14)"""
 
     __slots__ = ('_saved_alpha', )
     record = Record(('self',), {'_saved_alpha': Kept('alpha')})
@@ -5806,7 +5806,7 @@ class RsubBackward1(Node):
 
 
 class MulBackward0(Node):
-    """aten::mul.Tensor(Tensor self, Tensor other) -> Tensor"""
+    """aten::mul.Tensor(Tensor self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:16)"""
 
     __slots__ = ('_raw_saved_other', '_raw_saved_self', )
     record = Record(('self', 'other'), {'_raw_saved_other': Kept('other', '', ('self',)), '_raw_saved_self': Kept('self', '', ('other',))})
@@ -5832,7 +5832,7 @@ class MulBackward0(Node):
 
 
 class MulBackward1(Node):
-    """aten::mul.Scalar(Tensor self, Scalar other) -> Tensor"""
+    """aten::mul.Scalar(Tensor self, Scalar other) -> Tensor (derivatives/pointwise_binary.yaml:19)"""
 
     __slots__ = ('_saved_other', )
     record = Record(('self',), {'_saved_other': Kept('other')}, (), True)
@@ -5860,7 +5860,7 @@ MulBackward1.__name__ = "MulBackward0"
 
 
 class DivBackward0(Node):
-    """aten::div.Tensor(Tensor self, Tensor other) -> Tensor"""
+    """aten::div.Tensor(Tensor self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:21)"""
 
     __slots__ = ('_raw_saved_other', '_raw_saved_self', )
     record = Record(('self', 'other'), {'_raw_saved_other': Kept('other'), '_raw_saved_self': Kept('self', '', ('other',))})
@@ -5887,7 +5887,7 @@ class DivBackward0(Node):
 
 
 class DivBackward1(Node):
-    """aten::div.Scalar(Tensor self, Scalar other) -> Tensor"""
+    """aten::div.Scalar(Tensor self, Scalar other) -> Tensor (derivatives/pointwise_binary.yaml:24)"""
 
     __slots__ = ('_saved_other', )
     record = Record(('self',), {'_saved_other': Kept('other')}, (), True)
@@ -5915,7 +5915,7 @@ DivBackward1.__name__ = "DivBackward0"
 
 
 class DivBackward2(Node):
-    """aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor"""
+    """aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor (derivatives/pointwise_binary.yaml:26)"""
 
     __slots__ = ('_raw_saved_other', '_saved_rounding_mode', '_raw_saved_self', )
     record = Record(('self', 'other'), {'_raw_saved_other': Kept('other'), '_saved_rounding_mode': Kept('rounding_mode'), '_raw_saved_self': Kept('self', '', ('other',))})
@@ -5944,7 +5944,7 @@ class DivBackward2(Node):
 
 
 class DivBackward3(Node):
-    """aten::div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor"""
+    """aten::div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor (derivatives/pointwise_binary.yaml:29)"""
 
     __slots__ = ('_saved_other', '_saved_rounding_mode', )
     record = Record(('self',), {'_saved_other': Kept('other'), '_saved_rounding_mode': Kept('rounding_mode')}, (), True)
@@ -5973,7 +5973,7 @@ DivBackward3.__name__ = "DivBackward2"
 
 
 class FloorDivideBackward0(Node):
-    """aten::floor_divide(Tensor self, Tensor other) -> Tensor"""
+    """aten::floor_divide(Tensor self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:31)"""
 
     __slots__ = ()
     record = Record(('self', 'other'))
@@ -5990,7 +5990,7 @@ class FloorDivideBackward0(Node):
 
 
 class FloorDivideBackward1(Node):
-    """aten::floor_divide.Scalar(Tensor self, Scalar other) -> Tensor"""
+    """aten::floor_divide.Scalar(Tensor self, Scalar other) -> Tensor (derivatives/pointwise_binary.yaml:33)"""
 
     __slots__ = ()
     record = Record(('self',), {}, (), True)
@@ -6006,7 +6006,7 @@ FloorDivideBackward1.__name__ = "FloorDivideBackward0"
 
 
 class RemainderBackward0(Node):
-    """aten::remainder.Scalar(Tensor self, Scalar other) -> Tensor"""
+    """aten::remainder.Scalar(Tensor self, Scalar other) -> Tensor (derivatives/pointwise_binary.yaml:35)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -6019,7 +6019,7 @@ class RemainderBackward0(Node):
 
 
 class RemainderBackward1(Node):
-    """aten::remainder.Tensor(Tensor self, Tensor other) -> Tensor"""
+    """aten::remainder.Tensor(Tensor self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:37)"""
 
     __slots__ = ('_raw_saved_other', '_raw_saved_self', )
     record = Record(('self', 'other'), {'_raw_saved_other': Kept('other', '', ('other',)), '_raw_saved_self': Kept('self', '', ('other',))})
@@ -6045,7 +6045,7 @@ class RemainderBackward1(Node):
 
 
 class RemainderBackward2(Node):
-    """aten::remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"""
+    """aten::remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:40)"""
 
     __slots__ = ()
     record = Record(('other',))
@@ -6058,7 +6058,7 @@ class RemainderBackward2(Node):
 
 
 class FmodBackward0(Node):
-    """aten::fmod.Scalar(Tensor self, Scalar other) -> Tensor"""
+    """aten::fmod.Scalar(Tensor self, Scalar other) -> Tensor (derivatives/pointwise_binary.yaml:42)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -6071,7 +6071,7 @@ class FmodBackward0(Node):
 
 
 class FmodBackward1(Node):
-    """aten::fmod.Tensor(Tensor self, Tensor other) -> Tensor"""
+    """aten::fmod.Tensor(Tensor self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:44)"""
 
     __slots__ = ('_raw_saved_other', '_raw_saved_self', )
     record = Record(('self', 'other'), {'_raw_saved_other': Kept('other', '', ('other',)), '_raw_saved_self': Kept('self', '', ('other',))})
@@ -6097,7 +6097,7 @@ class FmodBackward1(Node):
 
 
 class PowBackward0(Node):
-    """aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor"""
+    """aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor (derivatives/pointwise_binary.yaml:47)"""
 
     __slots__ = ('_raw_saved_self', '_saved_exponent', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_exponent': Kept('exponent')})
@@ -6117,7 +6117,7 @@ class PowBackward0(Node):
 
 
 class PowBackward1(Node):
-    """aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor"""
+    """aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor (derivatives/pointwise_binary.yaml:49)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_exponent', '_raw_saved_result', )
     record = Record(('self', 'exponent'), {'_raw_saved_self': Kept('self'), '_raw_saved_exponent': Kept('exponent'), '_raw_saved_result': Kept(0, '', ('exponent',))})
@@ -6146,7 +6146,7 @@ class PowBackward1(Node):
 
 
 class PowBackward2(Node):
-    """aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor"""
+    """aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor (derivatives/pointwise_binary.yaml:52)"""
 
     __slots__ = ('_saved_self', '_raw_saved_exponent', '_raw_saved_result', )
     record = Record(('exponent',), {'_saved_self': Kept('self'), '_raw_saved_exponent': Kept('exponent'), '_raw_saved_result': Kept(0)})
@@ -6167,7 +6167,7 @@ class PowBackward2(Node):
 
 
 class Atan2Backward0(Node):
-    """aten::atan2(Tensor self, Tensor other) -> Tensor"""
+    """aten::atan2(Tensor self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:54)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_other', )
     record = Record(('self', 'other'), {'_raw_saved_self': Kept('self'), '_raw_saved_other': Kept('other')})
@@ -6192,7 +6192,7 @@ class Atan2Backward0(Node):
 
 
 class MaximumBackward0(Node):
-    """aten::maximum(Tensor self, Tensor other) -> Tensor"""
+    """aten::maximum(Tensor self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:56)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_other', )
     record = Record(('self', 'other'), {'_raw_saved_self': Kept('self'), '_raw_saved_other': Kept('other')})
@@ -6220,7 +6220,7 @@ class MaximumBackward0(Node):
 
 
 class MinimumBackward0(Node):
-    """aten::minimum(Tensor self, Tensor other) -> Tensor"""
+    """aten::minimum(Tensor self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:59)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_other', )
     record = Record(('self', 'other'), {'_raw_saved_self': Kept('self'), '_raw_saved_other': Kept('other')})
@@ -6248,7 +6248,7 @@ class MinimumBackward0(Node):
 
 
 class CopysignBackward0(Node):
-    """aten::copysign.Tensor(Tensor self, Tensor other) -> Tensor"""
+    """aten::copysign.Tensor(Tensor self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:92)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', '_raw_saved_other', )
     record = Record(('self', 'other'), {'_raw_saved_self': Kept('self', '', ('self',)), '_raw_saved_result': Kept(0, '', ('self',)), '_raw_saved_other': Kept('other', '', ('other',))})
@@ -6275,7 +6275,7 @@ class CopysignBackward0(Node):
 
 
 class CopysignBackward1(Node):
-    """aten::copysign.Scalar(Tensor self, Scalar other) -> Tensor"""
+    """aten::copysign.Scalar(Tensor self, Scalar other) -> Tensor (derivatives/pointwise_binary.yaml:95)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0)})
@@ -6295,7 +6295,7 @@ class CopysignBackward1(Node):
 
 
 class NextafterBackward0(Node):
-    """aten::nextafter(Tensor self, Tensor other) -> Tensor"""
+    """aten::nextafter(Tensor self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:97)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_other', )
     record = Record(('self', 'other'), {'_raw_saved_self': Kept('self', '', ('self',)), '_raw_saved_other': Kept('other')})
@@ -6322,7 +6322,7 @@ class NextafterBackward0(Node):
 
 
 class LdexpBackward0(Node):
-    """aten::ldexp.Tensor(Tensor self, Tensor other) -> Tensor"""
+    """aten::ldexp.Tensor(Tensor self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:100)"""
 
     __slots__ = ('_raw_saved_other', '_raw_saved_result', )
     record = Record(('self', 'other'), {'_raw_saved_other': Kept('other', '', ('self',)), '_raw_saved_result': Kept(0, '', ('other',))})
@@ -6348,7 +6348,7 @@ class LdexpBackward0(Node):
 
 
 class HeavisideBackward0(Node):
-    """aten::heaviside(Tensor self, Tensor values) -> Tensor"""
+    """aten::heaviside(Tensor self, Tensor values) -> Tensor (derivatives/pointwise_binary.yaml:103)"""
 
     __slots__ = ()
     record = Record(('self', 'values'))
@@ -6365,7 +6365,7 @@ class HeavisideBackward0(Node):
 
 
 class HypotBackward0(Node):
-    """aten::hypot(Tensor self, Tensor other) -> Tensor"""
+    """aten::hypot(Tensor self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:105)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', '_raw_saved_other', )
     record = Record(('self', 'other'), {'_raw_saved_self': Kept('self', '', ('self',)), '_raw_saved_result': Kept(0), '_raw_saved_other': Kept('other', '', ('other',))})
@@ -6393,7 +6393,7 @@ class HypotBackward0(Node):
 
 
 class FmaxBackward0(Node):
-    """aten::fmax(Tensor self, Tensor other) -> Tensor"""
+    """aten::fmax(Tensor self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:108)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_other', )
     record = Record(('self', 'other'), {'_raw_saved_self': Kept('self'), '_raw_saved_other': Kept('other')})
@@ -6421,7 +6421,7 @@ class FmaxBackward0(Node):
 
 
 class FminBackward0(Node):
-    """aten::fmin(Tensor self, Tensor other) -> Tensor"""
+    """aten::fmin(Tensor self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:111)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_other', )
     record = Record(('self', 'other'), {'_raw_saved_self': Kept('self'), '_raw_saved_other': Kept('other')})
@@ -6449,7 +6449,7 @@ class FminBackward0(Node):
 
 
 class IgammaBackward0(Node):
-    """aten::igamma(Tensor self, Tensor other) -> Tensor"""
+    """aten::igamma(Tensor self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:120)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_other', )
     record = Record(('self', 'other'), {'_raw_saved_self': Kept('self', '', ('other',)), '_raw_saved_other': Kept('other', '', ('other',))})
@@ -6475,7 +6475,7 @@ class IgammaBackward0(Node):
 
 
 class IgammacBackward0(Node):
-    """aten::igammac(Tensor self, Tensor other) -> Tensor"""
+    """aten::igammac(Tensor self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:123)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_other', )
     record = Record(('self', 'other'), {'_raw_saved_self': Kept('self', '', ('other',)), '_raw_saved_other': Kept('other', '', ('other',))})
@@ -6501,7 +6501,7 @@ class IgammacBackward0(Node):
 
 
 class LogaddexpBackward0(Node):
-    """aten::logaddexp(Tensor self, Tensor other) -> Tensor"""
+    """aten::logaddexp(Tensor self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:126)"""
 
     __slots__ = ('_raw_saved_other', '_raw_saved_self', )
     record = Record(('self', 'other'), {'_raw_saved_other': Kept('other'), '_raw_saved_self': Kept('self')})
@@ -6529,7 +6529,7 @@ class LogaddexpBackward0(Node):
 
 
 class Logaddexp2Backward0(Node):
-    """aten::logaddexp2(Tensor self, Tensor other) -> Tensor"""
+    """aten::logaddexp2(Tensor self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:129)"""
 
     __slots__ = ('_raw_saved_other', '_raw_saved_self', )
     record = Record(('self', 'other'), {'_raw_saved_other': Kept('other'), '_raw_saved_self': Kept('self')})
@@ -6557,7 +6557,7 @@ class Logaddexp2Backward0(Node):
 
 
 class XlogyBackward0(Node):
-    """aten::xlogy.Tensor(Tensor self, Tensor other) -> Tensor"""
+    """aten::xlogy.Tensor(Tensor self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:132)"""
 
     __slots__ = ('_raw_saved_other', '_raw_saved_self', )
     record = Record(('self', 'other'), {'_raw_saved_other': Kept('other'), '_raw_saved_self': Kept('self')})
@@ -6585,7 +6585,7 @@ class XlogyBackward0(Node):
 
 
 class XlogyBackward1(Node):
-    """aten::xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor"""
+    """aten::xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:135)"""
 
     __slots__ = ('_raw_saved_other', '_saved_self', )
     record = Record(('other',), {'_raw_saved_other': Kept('other'), '_saved_self': Kept('self')})
@@ -6605,7 +6605,7 @@ class XlogyBackward1(Node):
 
 
 class XlogyBackward2(Node):
-    """aten::xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor"""
+    """aten::xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor (derivatives/pointwise_binary.yaml:137)"""
 
     __slots__ = ('_saved_other', '_raw_saved_self', )
     record = Record(('self',), {'_saved_other': Kept('other'), '_raw_saved_self': Kept('self')})
@@ -6625,7 +6625,7 @@ class XlogyBackward2(Node):
 
 
 class LerpBackward0(Node):
-    """aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor"""
+    """aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor (derivatives/pointwise_ternary.yaml:1)"""
 
     __slots__ = ('_saved_weight', )
     record = Record(('self', 'end'), {'_saved_weight': Kept('weight')})
@@ -6646,7 +6646,7 @@ class LerpBackward0(Node):
 
 
 class LerpBackward1(Node):
-    """aten::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor"""
+    """aten::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor (derivatives/pointwise_ternary.yaml:4)"""
 
     __slots__ = ('_raw_saved_weight', '_raw_saved_end', '_raw_saved_self', )
     record = Record(('self', 'end', 'weight'), {'_raw_saved_weight': Kept('weight', '', ('self', 'end')), '_raw_saved_end': Kept('end', '', ('weight',)), '_raw_saved_self': Kept('self', '', ('weight',))})
@@ -6676,7 +6676,7 @@ class LerpBackward1(Node):
 
 
 class AddcmulBackward0(Node):
-    """aten::addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"""
+    """aten::addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor (derivatives/pointwise_ternary.yaml:8)"""
 
     __slots__ = ('_raw_saved_tensor2', '_saved_value', '_raw_saved_tensor1', )
     record = Record(('self', 'tensor1', 'tensor2'), {'_raw_saved_tensor2': Kept('tensor2', '', ('tensor1',)), '_saved_value': Kept('value'), '_raw_saved_tensor1': Kept('tensor1', '', ('tensor2',))})
@@ -6706,7 +6706,7 @@ class AddcmulBackward0(Node):
 
 
 class AddcdivBackward0(Node):
-    """aten::addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"""
+    """aten::addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor (derivatives/pointwise_ternary.yaml:12)"""
 
     __slots__ = ('_saved_value', '_raw_saved_tensor2', '_raw_saved_tensor1', )
     record = Record(('self', 'tensor1', 'tensor2'), {'_saved_value': Kept('value'), '_raw_saved_tensor2': Kept('tensor2', '', ('tensor1', 'tensor2')), '_raw_saved_tensor1': Kept('tensor1', '', ('tensor2',))})
@@ -6737,7 +6737,7 @@ class AddcdivBackward0(Node):
 
 
 class WhereBackward0(Node):
-    """aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor"""
+    """aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor (derivatives/pointwise_ternary.yaml:16)"""
 
     __slots__ = ('_raw_saved_condition', )
     record = Record(('self', 'other'), {'_raw_saved_condition': Kept('condition')})
@@ -6763,7 +6763,7 @@ class WhereBackward0(Node):
 
 
 class MaskedFillBackward0(Node):
-    """aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor"""
+    """aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor (derivatives/pointwise_ternary.yaml:23)"""
 
     __slots__ = ('_raw_saved_mask', )
     record = Record(('self',), {'_raw_saved_mask': Kept('mask')})
@@ -6782,7 +6782,7 @@ class MaskedFillBackward0(Node):
 
 
 class MaskedFillBackward1(Node):
-    """aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor"""
+    """aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor (derivatives/pointwise_ternary.yaml:25)"""
 
     __slots__ = ('_raw_saved_mask', )
     record = Record(('self', 'value'), {'_raw_saved_mask': Kept('mask')})
@@ -6808,7 +6808,7 @@ class MaskedFillBackward1(Node):
 
 
 class AbsBackward0(Node):
-    """aten::abs(Tensor self) -> Tensor"""
+    """aten::abs(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:1)"""
 
     __slots__ = ('_raw_saved_self', )
     record = Record(('self',), {'_raw_saved_self': Kept('self')})
@@ -6827,7 +6827,7 @@ class AbsBackward0(Node):
 
 
 class NegBackward0(Node):
-    """aten::neg(Tensor self) -> Tensor"""
+    """aten::neg(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:3)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -6840,7 +6840,7 @@ class NegBackward0(Node):
 
 
 class ExpBackward0(Node):
-    """aten::exp(Tensor self) -> Tensor"""
+    """aten::exp(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:5)"""
 
     __slots__ = ('_raw_saved_result', )
     record = Record(('self',), {'_raw_saved_result': Kept(0)})
@@ -6859,7 +6859,7 @@ class ExpBackward0(Node):
 
 
 class Expm1Backward0(Node):
-    """aten::expm1(Tensor self) -> Tensor"""
+    """aten::expm1(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:7)"""
 
     __slots__ = ('_raw_saved_result', )
     record = Record(('self',), {'_raw_saved_result': Kept(0)})
@@ -6878,7 +6878,7 @@ class Expm1Backward0(Node):
 
 
 class LogBackward0(Node):
-    """aten::log(Tensor self) -> Tensor"""
+    """aten::log(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:9)"""
 
     __slots__ = ('_raw_saved_self', )
     record = Record(('self',), {'_raw_saved_self': Kept('self')})
@@ -6897,7 +6897,7 @@ class LogBackward0(Node):
 
 
 class Log1PBackward0(Node):
-    """aten::log1p(Tensor self) -> Tensor"""
+    """aten::log1p(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:11)"""
 
     __slots__ = ('_raw_saved_self', )
     record = Record(('self',), {'_raw_saved_self': Kept('self')})
@@ -6916,7 +6916,7 @@ class Log1PBackward0(Node):
 
 
 class Log2Backward0(Node):
-    """aten::log2(Tensor self) -> Tensor"""
+    """aten::log2(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:13)"""
 
     __slots__ = ('_raw_saved_self', )
     record = Record(('self',), {'_raw_saved_self': Kept('self')})
@@ -6935,7 +6935,7 @@ class Log2Backward0(Node):
 
 
 class SqrtBackward0(Node):
-    """aten::sqrt(Tensor self) -> Tensor"""
+    """aten::sqrt(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:15)"""
 
     __slots__ = ('_raw_saved_result', )
     record = Record(('self',), {'_raw_saved_result': Kept(0)})
@@ -6954,7 +6954,7 @@ class SqrtBackward0(Node):
 
 
 class RsqrtBackward0(Node):
-    """aten::rsqrt(Tensor self) -> Tensor"""
+    """aten::rsqrt(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:17)"""
 
     __slots__ = ('_raw_saved_result', )
     record = Record(('self',), {'_raw_saved_result': Kept(0)})
@@ -6973,7 +6973,7 @@ class RsqrtBackward0(Node):
 
 
 class ReciprocalBackward0(Node):
-    """aten::reciprocal(Tensor self) -> Tensor"""
+    """aten::reciprocal(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:19)"""
 
     __slots__ = ('_raw_saved_result', )
     record = Record(('self',), {'_raw_saved_result': Kept(0)})
@@ -6992,7 +6992,7 @@ class ReciprocalBackward0(Node):
 
 
 class SinBackward0(Node):
-    """aten::sin(Tensor self) -> Tensor"""
+    """aten::sin(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:21)"""
 
     __slots__ = ('_raw_saved_self', )
     record = Record(('self',), {'_raw_saved_self': Kept('self')})
@@ -7011,7 +7011,7 @@ class SinBackward0(Node):
 
 
 class CosBackward0(Node):
-    """aten::cos(Tensor self) -> Tensor"""
+    """aten::cos(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:23)"""
 
     __slots__ = ('_raw_saved_self', )
     record = Record(('self',), {'_raw_saved_self': Kept('self')})
@@ -7030,7 +7030,7 @@ class CosBackward0(Node):
 
 
 class TanBackward0(Node):
-    """aten::tan(Tensor self) -> Tensor"""
+    """aten::tan(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:25)"""
 
     __slots__ = ('_raw_saved_result', )
     record = Record(('self',), {'_raw_saved_result': Kept(0)})
@@ -7049,7 +7049,7 @@ class TanBackward0(Node):
 
 
 class AsinBackward0(Node):
-    """aten::asin(Tensor self) -> Tensor"""
+    """aten::asin(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:27)"""
 
     __slots__ = ('_raw_saved_self', )
     record = Record(('self',), {'_raw_saved_self': Kept('self')})
@@ -7068,7 +7068,7 @@ class AsinBackward0(Node):
 
 
 class AcosBackward0(Node):
-    """aten::acos(Tensor self) -> Tensor"""
+    """aten::acos(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:29)"""
 
     __slots__ = ('_raw_saved_self', )
     record = Record(('self',), {'_raw_saved_self': Kept('self')})
@@ -7087,7 +7087,7 @@ class AcosBackward0(Node):
 
 
 class AtanBackward0(Node):
-    """aten::atan(Tensor self) -> Tensor"""
+    """aten::atan(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:31)"""
 
     __slots__ = ('_raw_saved_self', )
     record = Record(('self',), {'_raw_saved_self': Kept('self')})
@@ -7106,7 +7106,7 @@ class AtanBackward0(Node):
 
 
 class SinhBackward0(Node):
-    """aten::sinh(Tensor self) -> Tensor"""
+    """aten::sinh(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:33)"""
 
     __slots__ = ('_raw_saved_self', )
     record = Record(('self',), {'_raw_saved_self': Kept('self')})
@@ -7125,7 +7125,7 @@ class SinhBackward0(Node):
 
 
 class CoshBackward0(Node):
-    """aten::cosh(Tensor self) -> Tensor"""
+    """aten::cosh(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:35)"""
 
     __slots__ = ('_raw_saved_self', )
     record = Record(('self',), {'_raw_saved_self': Kept('self')})
@@ -7144,7 +7144,7 @@ class CoshBackward0(Node):
 
 
 class TanhBackward0(Node):
-    """aten::tanh(Tensor self) -> Tensor"""
+    """aten::tanh(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:37)"""
 
     __slots__ = ('_raw_saved_result', )
     record = Record(('self',), {'_raw_saved_result': Kept(0)})
@@ -7163,7 +7163,7 @@ class TanhBackward0(Node):
 
 
 class SigmoidBackward0(Node):
-    """aten::sigmoid(Tensor self) -> Tensor"""
+    """aten::sigmoid(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:39)"""
 
     __slots__ = ('_raw_saved_result', )
     record = Record(('self',), {'_raw_saved_result': Kept(0)})
@@ -7182,7 +7182,7 @@ class SigmoidBackward0(Node):
 
 
 class ErfBackward0(Node):
-    """aten::erf(Tensor self) -> Tensor"""
+    """aten::erf(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:41)"""
 
     __slots__ = ('_raw_saved_self', )
     record = Record(('self',), {'_raw_saved_self': Kept('self')})
@@ -7201,7 +7201,7 @@ class ErfBackward0(Node):
 
 
 class FloorBackward0(Node):
-    """aten::floor(Tensor self) -> Tensor"""
+    """aten::floor(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:43)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -7214,7 +7214,7 @@ class FloorBackward0(Node):
 
 
 class CeilBackward0(Node):
-    """aten::ceil(Tensor self) -> Tensor"""
+    """aten::ceil(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:45)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -7227,7 +7227,7 @@ class CeilBackward0(Node):
 
 
 class RoundBackward0(Node):
-    """aten::round(Tensor self) -> Tensor"""
+    """aten::round(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:47)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -7240,7 +7240,7 @@ class RoundBackward0(Node):
 
 
 class RoundBackward1(Node):
-    """aten::round.decimals(Tensor self, *, int decimals) -> Tensor"""
+    """aten::round.decimals(Tensor self, *, int decimals) -> Tensor (derivatives/pointwise_unary.yaml:49)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -7253,7 +7253,7 @@ class RoundBackward1(Node):
 
 
 class TruncBackward0(Node):
-    """aten::trunc(Tensor self) -> Tensor"""
+    """aten::trunc(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:51)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -7266,7 +7266,7 @@ class TruncBackward0(Node):
 
 
 class FracBackward0(Node):
-    """aten::frac(Tensor self) -> Tensor"""
+    """aten::frac(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:53)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -7279,7 +7279,7 @@ class FracBackward0(Node):
 
 
 class SignBackward0(Node):
-    """aten::sign(Tensor self) -> Tensor"""
+    """aten::sign(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:55)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -7292,7 +7292,7 @@ class SignBackward0(Node):
 
 
 class ClampBackward0(Node):
-    """aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor"""
+    """aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor (derivatives/pointwise_unary.yaml:65)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_min', '_raw_saved_max', )
     record = Record(('self', 'min', 'max'), {'_raw_saved_self': Kept('self'), '_raw_saved_min': Kept('min'), '_raw_saved_max': Kept('max')})
@@ -7323,7 +7323,7 @@ class ClampBackward0(Node):
 
 
 class ClampBackward1(Node):
-    """aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor"""
+    """aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor (derivatives/pointwise_unary.yaml:68)"""
 
     __slots__ = ('_raw_saved_self', '_saved_min', '_saved_max', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_min': Kept('min'), '_saved_max': Kept('max')})
@@ -7344,7 +7344,7 @@ class ClampBackward1(Node):
 
 
 class ClampMinBackward0(Node):
-    """aten::clamp_min(Tensor self, Scalar min) -> Tensor"""
+    """aten::clamp_min(Tensor self, Scalar min) -> Tensor (derivatives/pointwise_unary.yaml:70)"""
 
     __slots__ = ('_raw_saved_self', '_saved_min', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_min': Kept('min')})
@@ -7364,7 +7364,7 @@ class ClampMinBackward0(Node):
 
 
 class ClampMinBackward1(Node):
-    """aten::clamp_min.Tensor(Tensor self, Tensor min) -> Tensor"""
+    """aten::clamp_min.Tensor(Tensor self, Tensor min) -> Tensor (derivatives/pointwise_unary.yaml:72)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_min', )
     record = Record(('self', 'min'), {'_raw_saved_self': Kept('self'), '_raw_saved_min': Kept('min')})
@@ -7392,7 +7392,7 @@ class ClampMinBackward1(Node):
 
 
 class ClampMaxBackward0(Node):
-    """aten::clamp_max(Tensor self, Scalar max) -> Tensor"""
+    """aten::clamp_max(Tensor self, Scalar max) -> Tensor (derivatives/pointwise_unary.yaml:75)"""
 
     __slots__ = ('_raw_saved_self', '_saved_max', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_max': Kept('max')})
@@ -7412,7 +7412,7 @@ class ClampMaxBackward0(Node):
 
 
 class ClampMaxBackward1(Node):
-    """aten::clamp_max.Tensor(Tensor self, Tensor max) -> Tensor"""
+    """aten::clamp_max.Tensor(Tensor self, Tensor max) -> Tensor (derivatives/pointwise_unary.yaml:77)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_max', )
     record = Record(('self', 'max'), {'_raw_saved_self': Kept('self'), '_raw_saved_max': Kept('max')})
@@ -7440,7 +7440,7 @@ class ClampMaxBackward1(Node):
 
 
 class Exp2Backward0(Node):
-    """aten::exp2(Tensor self) -> Tensor"""
+    """aten::exp2(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:80)"""
 
     __slots__ = ('_raw_saved_result', )
     record = Record(('self',), {'_raw_saved_result': Kept(0)})
@@ -7459,7 +7459,7 @@ class Exp2Backward0(Node):
 
 
 class Log10Backward0(Node):
-    """aten::log10(Tensor self) -> Tensor"""
+    """aten::log10(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:82)"""
 
     __slots__ = ('_raw_saved_self', )
     record = Record(('self',), {'_raw_saved_self': Kept('self')})
@@ -7478,7 +7478,7 @@ class Log10Backward0(Node):
 
 
 class AsinhBackward0(Node):
-    """aten::asinh(Tensor self) -> Tensor"""
+    """aten::asinh(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:84)"""
 
     __slots__ = ('_raw_saved_self', )
     record = Record(('self',), {'_raw_saved_self': Kept('self')})
@@ -7497,7 +7497,7 @@ class AsinhBackward0(Node):
 
 
 class AcoshBackward0(Node):
-    """aten::acosh(Tensor self) -> Tensor"""
+    """aten::acosh(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:86)"""
 
     __slots__ = ('_raw_saved_self', )
     record = Record(('self',), {'_raw_saved_self': Kept('self')})
@@ -7516,7 +7516,7 @@ class AcoshBackward0(Node):
 
 
 class AtanhBackward0(Node):
-    """aten::atanh(Tensor self) -> Tensor"""
+    """aten::atanh(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:88)"""
 
     __slots__ = ('_raw_saved_self', )
     record = Record(('self',), {'_raw_saved_self': Kept('self')})
@@ -7535,7 +7535,7 @@ class AtanhBackward0(Node):
 
 
 class SincBackward0(Node):
-    """aten::sinc(Tensor self) -> Tensor"""
+    """aten::sinc(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:90)"""
 
     __slots__ = ('_raw_saved_self', )
     record = Record(('self',), {'_raw_saved_self': Kept('self')})
@@ -7554,7 +7554,7 @@ class SincBackward0(Node):
 
 
 class Deg2RadBackward0(Node):
-    """aten::deg2rad(Tensor self) -> Tensor"""
+    """aten::deg2rad(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:92)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -7567,7 +7567,7 @@ class Deg2RadBackward0(Node):
 
 
 class Rad2DegBackward0(Node):
-    """aten::rad2deg(Tensor self) -> Tensor"""
+    """aten::rad2deg(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:94)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -7580,7 +7580,7 @@ class Rad2DegBackward0(Node):
 
 
 class NanToNumBackward0(Node):
-    """aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor"""
+    """aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor (derivatives/pointwise_unary.yaml:102)"""
 
     __slots__ = ('_raw_saved_self', )
     record = Record(('self',), {'_raw_saved_self': Kept('self')})
@@ -7599,7 +7599,7 @@ class NanToNumBackward0(Node):
 
 
 class FrexpBackward0(Node):
-    """aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)"""
+    """aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent) (derivatives/pointwise_unary.yaml:104)"""
 
     __slots__ = ('_raw_saved_exponent', )
     record = Record(('self',), {'_raw_saved_exponent': Kept(1)}, (0,))
@@ -7618,7 +7618,7 @@ class FrexpBackward0(Node):
 
 
 class ErfcBackward0(Node):
-    """aten::erfc(Tensor self) -> Tensor"""
+    """aten::erfc(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:107)"""
 
     __slots__ = ('_raw_saved_self', )
     record = Record(('self',), {'_raw_saved_self': Kept('self')})
@@ -7637,7 +7637,7 @@ class ErfcBackward0(Node):
 
 
 class ErfinvBackward0(Node):
-    """aten::erfinv(Tensor self) -> Tensor"""
+    """aten::erfinv(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:109)"""
 
     __slots__ = ('_raw_saved_result', )
     record = Record(('self',), {'_raw_saved_result': Kept(0)})
@@ -7656,7 +7656,7 @@ class ErfinvBackward0(Node):
 
 
 class LgammaBackward0(Node):
-    """aten::lgamma(Tensor self) -> Tensor"""
+    """aten::lgamma(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:111)"""
 
     __slots__ = ('_raw_saved_self', )
     record = Record(('self',), {'_raw_saved_self': Kept('self')})
@@ -7675,7 +7675,7 @@ class LgammaBackward0(Node):
 
 
 class DigammaBackward0(Node):
-    """aten::digamma(Tensor self) -> Tensor"""
+    """aten::digamma(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:113)"""
 
     __slots__ = ('_raw_saved_self', )
     record = Record(('self',), {'_raw_saved_self': Kept('self')})
@@ -7694,7 +7694,7 @@ class DigammaBackward0(Node):
 
 
 class PolygammaBackward0(Node):
-    """aten::polygamma(int n, Tensor self) -> Tensor"""
+    """aten::polygamma(int n, Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:115)"""
 
     __slots__ = ('_raw_saved_self', '_saved_n', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_n': Kept('n')})
@@ -7714,7 +7714,7 @@ class PolygammaBackward0(Node):
 
 
 class PolygammaBackward1(Node):
-    """aten::polygamma_(Tensor(a!) self, int n) -> Tensor(a!)"""
+    """aten::polygamma_(Tensor(a!) self, int n) -> Tensor(a!) (derivatives/pointwise_unary.yaml:117)"""
 
     __slots__ = ('_raw_saved_self', '_saved_n', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_n': Kept('n')})
@@ -7734,7 +7734,7 @@ class PolygammaBackward1(Node):
 
 
 class MvlgammaBackward0(Node):
-    """aten::mvlgamma(Tensor self, int p) -> Tensor"""
+    """aten::mvlgamma(Tensor self, int p) -> Tensor (derivatives/pointwise_unary.yaml:119)"""
 
     __slots__ = ('_raw_saved_self', '_saved_p', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_p': Kept('p')})
@@ -7754,7 +7754,7 @@ class MvlgammaBackward0(Node):
 
 
 class I0Backward0(Node):
-    """aten::i0(Tensor self) -> Tensor"""
+    """aten::i0(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:121)"""
 
     __slots__ = ('_raw_saved_self', )
     record = Record(('self',), {'_raw_saved_self': Kept('self')})
@@ -7773,7 +7773,7 @@ class I0Backward0(Node):
 
 
 class LogitBackward0(Node):
-    """aten::logit(Tensor self, float? eps=None) -> Tensor"""
+    """aten::logit(Tensor self, float? eps=None) -> Tensor (derivatives/pointwise_unary.yaml:123)"""
 
     __slots__ = ('_raw_saved_self', '_saved_eps', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_eps': Kept('eps')})
@@ -7793,7 +7793,7 @@ class LogitBackward0(Node):
 
 
 class RandomBackward0(Node):
-    """aten::random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!)"""
+    """aten::random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!) (derivatives/random.yaml:1)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -7806,7 +7806,7 @@ class RandomBackward0(Node):
 
 
 class RandomBackward1(Node):
-    """aten::random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!)"""
+    """aten::random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!) (derivatives/random.yaml:3)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -7819,7 +7819,7 @@ class RandomBackward1(Node):
 
 
 class RandomBackward2(Node):
-    """aten::random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)"""
+    """aten::random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!) (derivatives/random.yaml:5)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -7832,7 +7832,7 @@ class RandomBackward2(Node):
 
 
 class UniformBackward0(Node):
-    """aten::uniform_(Tensor(a!) self, float from=0.0, float to=1.0, *, Generator? generator=None) -> Tensor(a!)"""
+    """aten::uniform_(Tensor(a!) self, float from=0.0, float to=1.0, *, Generator? generator=None) -> Tensor(a!) (derivatives/random.yaml:7)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -7845,7 +7845,7 @@ class UniformBackward0(Node):
 
 
 class NormalBackward0(Node):
-    """aten::normal_(Tensor(a!) self, float mean=0.0, float std=1.0, *, Generator? generator=None) -> Tensor(a!)"""
+    """aten::normal_(Tensor(a!) self, float mean=0.0, float std=1.0, *, Generator? generator=None) -> Tensor(a!) (derivatives/random.yaml:9)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -7858,7 +7858,7 @@ class NormalBackward0(Node):
 
 
 class NormalBackward1(Node):
-    """aten::normal.Tensor_float(Tensor mean, float std=1.0, *, Generator? generator=None) -> Tensor"""
+    """aten::normal.Tensor_float(Tensor mean, float std=1.0, *, Generator? generator=None) -> Tensor (derivatives/random.yaml:11)"""
 
     __slots__ = ('_saved_mean_shape', )
     record = Record(('mean',), {'_saved_mean_shape': Kept('mean', 'shape')})
@@ -7872,7 +7872,7 @@ class NormalBackward1(Node):
 
 
 class NormalBackward2(Node):
-    """aten::normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor"""
+    """aten::normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor (derivatives/random.yaml:13)"""
 
     __slots__ = ('_saved_std_shape', )
     record = Record(('std',), {'_saved_std_shape': Kept('std', 'shape')})
@@ -7886,7 +7886,7 @@ class NormalBackward2(Node):
 
 
 class NormalBackward3(Node):
-    """aten::normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor"""
+    """aten::normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor (derivatives/random.yaml:15)"""
 
     __slots__ = ('_saved_mean_shape', '_saved_std_shape', )
     record = Record(('mean', 'std'), {'_saved_mean_shape': Kept('mean', 'shape'), '_saved_std_shape': Kept('std', 'shape')})
@@ -7907,7 +7907,7 @@ class NormalBackward3(Node):
 
 
 class BernoulliBackward0(Node):
-    """aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor"""
+    """aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor (derivatives/random.yaml:20)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -7920,7 +7920,7 @@ class BernoulliBackward0(Node):
 
 
 class BernoulliBackward1(Node):
-    """aten::bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)"""
+    """aten::bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!) (derivatives/random.yaml:22)"""
 
     __slots__ = ('_saved_p_shape', )
     record = Record(('self', 'p'), {'_saved_p_shape': Kept('p', 'shape')})
@@ -7940,7 +7940,7 @@ class BernoulliBackward1(Node):
 
 
 class BernoulliBackward2(Node):
-    """aten::bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)"""
+    """aten::bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!) (derivatives/random.yaml:25)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -7953,7 +7953,7 @@ class BernoulliBackward2(Node):
 
 
 class BernoulliBackward3(Node):
-    """aten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor"""
+    """aten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor (derivatives/random.yaml:27)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -7966,7 +7966,7 @@ class BernoulliBackward3(Node):
 
 
 class ExponentialBackward0(Node):
-    """aten::exponential_(Tensor(a!) self, float lambd=1.0, *, Generator? generator=None) -> Tensor(a!)"""
+    """aten::exponential_(Tensor(a!) self, float lambd=1.0, *, Generator? generator=None) -> Tensor(a!) (derivatives/random.yaml:59)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -7979,7 +7979,7 @@ class ExponentialBackward0(Node):
 
 
 class LogNormalBackward0(Node):
-    """aten::log_normal_(Tensor(a!) self, float mean=1.0, float std=2.0, *, Generator? generator=None) -> Tensor(a!)"""
+    """aten::log_normal_(Tensor(a!) self, float mean=1.0, float std=2.0, *, Generator? generator=None) -> Tensor(a!) (derivatives/random.yaml:61)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -7992,7 +7992,7 @@ class LogNormalBackward0(Node):
 
 
 class CauchyBackward0(Node):
-    """aten::cauchy_(Tensor(a!) self, float median=0.0, float sigma=1.0, *, Generator? generator=None) -> Tensor(a!)"""
+    """aten::cauchy_(Tensor(a!) self, float median=0.0, float sigma=1.0, *, Generator? generator=None) -> Tensor(a!) (derivatives/random.yaml:63)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -8005,7 +8005,7 @@ class CauchyBackward0(Node):
 
 
 class GeometricBackward0(Node):
-    """aten::geometric_(Tensor(a!) self, float p, *, Generator? generator=None) -> Tensor(a!)"""
+    """aten::geometric_(Tensor(a!) self, float p, *, Generator? generator=None) -> Tensor(a!) (derivatives/random.yaml:65)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -8018,7 +8018,7 @@ class GeometricBackward0(Node):
 
 
 class PoissonBackward0(Node):
-    """aten::poisson(Tensor self, Generator? generator=None) -> Tensor"""
+    """aten::poisson(Tensor self, Generator? generator=None) -> Tensor (derivatives/random.yaml:67)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -8031,7 +8031,7 @@ class PoissonBackward0(Node):
 
 
 class BinomialBackward0(Node):
-    """aten::binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor"""
+    """aten::binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor (derivatives/random.yaml:69)"""
 
     __slots__ = ()
     record = Record(('count', 'prob'))
@@ -8048,7 +8048,7 @@ class BinomialBackward0(Node):
 
 
 class NormalFunctionalBackward0(Node):
-    """aten::normal_functional(Tensor self, float mean=0.0, float std=1.0, *, Generator? generator=None) -> Tensor"""
+    """aten::normal_functional(Tensor self, float mean=0.0, float std=1.0, *, Generator? generator=None) -> Tensor (derivatives/random.yaml:83)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -8061,7 +8061,7 @@ class NormalFunctionalBackward0(Node):
 
 
 class SumBackward0(Node):
-    """aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor"""
+    """aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor (derivatives/reductions.yaml:1)"""
 
     __slots__ = ('_saved_self_shape', )
     record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape')})
@@ -8075,7 +8075,7 @@ class SumBackward0(Node):
 
 
 class SumBackward1(Node):
-    """aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
+    """aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor (derivatives/reductions.yaml:3)"""
 
     __slots__ = ('_saved_self_shape', '_saved_dim', '_saved_keepdim', )
     record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_saved_dim': Kept('dim'), '_saved_keepdim': Kept('keepdim')})
@@ -8091,7 +8091,7 @@ class SumBackward1(Node):
 
 
 class MeanBackward0(Node):
-    """aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor"""
+    """aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor (derivatives/reductions.yaml:5)"""
 
     __slots__ = ('_saved_self_shape', )
     record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape')})
@@ -8105,7 +8105,7 @@ class MeanBackward0(Node):
 
 
 class MeanBackward1(Node):
-    """aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
+    """aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor (derivatives/reductions.yaml:7)"""
 
     __slots__ = ('_saved_self_shape', '_saved_dim', '_saved_keepdim', )
     record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_saved_dim': Kept('dim'), '_saved_keepdim': Kept('keepdim')})
@@ -8121,7 +8121,7 @@ class MeanBackward1(Node):
 
 
 class ProdBackward0(Node):
-    """aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor"""
+    """aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor (derivatives/reductions.yaml:9)"""
 
     __slots__ = ('_raw_saved_result', '_raw_saved_self', )
     record = Record(('self',), {'_raw_saved_result': Kept(0), '_raw_saved_self': Kept('self')})
@@ -8141,7 +8141,7 @@ class ProdBackward0(Node):
 
 
 class ProdBackward1(Node):
-    """aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
+    """aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor (derivatives/reductions.yaml:11)"""
 
     __slots__ = ('_raw_saved_result', '_saved_dim', '_saved_keepdim', '_raw_saved_self', )
     record = Record(('self',), {'_raw_saved_result': Kept(0), '_saved_dim': Kept('dim'), '_saved_keepdim': Kept('keepdim'), '_raw_saved_self': Kept('self')})
@@ -8163,7 +8163,7 @@ class ProdBackward1(Node):
 
 
 class VarBackward0(Node):
-    """aten::var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"""
+    """aten::var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor (derivatives/reductions.yaml:13)"""
 
     __slots__ = ('_raw_saved_self', '_saved_dim', '_saved_correction', '_saved_keepdim', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_dim': Kept('dim'), '_saved_correction': Kept('correction'), '_saved_keepdim': Kept('keepdim')})
@@ -8185,7 +8185,7 @@ class VarBackward0(Node):
 
 
 class StdBackward0(Node):
-    """aten::std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"""
+    """aten::std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor (derivatives/reductions.yaml:15)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', '_saved_dim', '_saved_correction', '_saved_keepdim', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0), '_saved_dim': Kept('dim'), '_saved_correction': Kept('correction'), '_saved_keepdim': Kept('keepdim')})
@@ -8208,7 +8208,7 @@ class StdBackward0(Node):
 
 
 class VarMeanBackward0(Node):
-    """aten::var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)"""
+    """aten::var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor) (derivatives/reductions.yaml:17)"""
 
     __slots__ = ('_raw_saved_self', '_saved_dim', '_saved_correction', '_saved_keepdim', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_dim': Kept('dim'), '_saved_correction': Kept('correction'), '_saved_keepdim': Kept('keepdim')})
@@ -8229,7 +8229,7 @@ class VarMeanBackward0(Node):
 
 
 class StdMeanBackward0(Node):
-    """aten::std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)"""
+    """aten::std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor) (derivatives/reductions.yaml:19)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result0', '_saved_dim', '_saved_correction', '_saved_keepdim', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result0': Kept(0), '_saved_dim': Kept('dim'), '_saved_correction': Kept('correction'), '_saved_keepdim': Kept('keepdim')})
@@ -8251,7 +8251,7 @@ class StdMeanBackward0(Node):
 
 
 class AmaxBackward0(Node):
-    """aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor"""
+    """aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor (derivatives/reductions.yaml:21)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', '_saved_dim', '_saved_keepdim', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0), '_saved_dim': Kept('dim'), '_saved_keepdim': Kept('keepdim')})
@@ -8273,7 +8273,7 @@ class AmaxBackward0(Node):
 
 
 class AminBackward0(Node):
-    """aten::amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor"""
+    """aten::amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor (derivatives/reductions.yaml:23)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', '_saved_dim', '_saved_keepdim', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0), '_saved_dim': Kept('dim'), '_saved_keepdim': Kept('keepdim')})
@@ -8295,7 +8295,7 @@ class AminBackward0(Node):
 
 
 class MaxBackward0(Node):
-    """aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
+    """aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) (derivatives/reductions.yaml:25)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_indices', '_saved_self_shape', '_saved_keepdim', )
     record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_indices': Kept(1), '_saved_self_shape': Kept('self', 'shape'), '_saved_keepdim': Kept('keepdim')}, (0,))
@@ -8317,7 +8317,7 @@ class MaxBackward0(Node):
 
 
 class MaxBackward1(Node):
-    """aten::max(Tensor self) -> Tensor"""
+    """aten::max(Tensor self) -> Tensor (derivatives/reductions.yaml:28)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0)})
@@ -8337,7 +8337,7 @@ class MaxBackward1(Node):
 
 
 class MinBackward0(Node):
-    """aten::min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
+    """aten::min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) (derivatives/reductions.yaml:30)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_indices', '_saved_self_shape', '_saved_keepdim', )
     record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_indices': Kept(1), '_saved_self_shape': Kept('self', 'shape'), '_saved_keepdim': Kept('keepdim')}, (0,))
@@ -8359,7 +8359,7 @@ class MinBackward0(Node):
 
 
 class MinBackward1(Node):
-    """aten::min(Tensor self) -> Tensor"""
+    """aten::min(Tensor self) -> Tensor (derivatives/reductions.yaml:33)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0)})
@@ -8379,7 +8379,7 @@ class MinBackward1(Node):
 
 
 class NormBackward0(Node):
-    """aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor"""
+    """aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor (derivatives/reductions.yaml:51)"""
 
     __slots__ = ('_raw_saved_self', '_saved_p', '_raw_saved_result', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_p': Kept('p'), '_raw_saved_result': Kept(0)})
@@ -8400,7 +8400,7 @@ class NormBackward0(Node):
 
 
 class NormBackward1(Node):
-    """aten::norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor"""
+    """aten::norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor (derivatives/reductions.yaml:53)"""
 
     __slots__ = ('_raw_saved_self', '_saved_p', '_raw_saved_result', '_saved_dim', '_saved_keepdim', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_p': Kept('p'), '_raw_saved_result': Kept(0), '_saved_dim': Kept('dim'), '_saved_keepdim': Kept('keepdim')})
@@ -8423,7 +8423,7 @@ class NormBackward1(Node):
 
 
 class NormBackward2(Node):
-    """aten::norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor"""
+    """aten::norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor (derivatives/reductions.yaml:55)"""
 
     __slots__ = ('_saved_p', '_raw_saved_result', '_raw_saved_self', )
     record = Record(('self',), {'_saved_p': Kept('p'), '_raw_saved_result': Kept(0), '_raw_saved_self': Kept('self')})
@@ -8444,7 +8444,7 @@ class NormBackward2(Node):
 
 
 class NormBackward3(Node):
-    """aten::norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor"""
+    """aten::norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor (derivatives/reductions.yaml:57)"""
 
     __slots__ = ('_saved_p', '_raw_saved_result', '_saved_dim', '_saved_keepdim', '_raw_saved_self', )
     record = Record(('self',), {'_saved_p': Kept('p'), '_raw_saved_result': Kept(0), '_saved_dim': Kept('dim'), '_saved_keepdim': Kept('keepdim'), '_raw_saved_self': Kept('self')})
@@ -8467,7 +8467,7 @@ class NormBackward3(Node):
 
 
 class LinalgVectorNormBackward0(Node):
-    """aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
+    """aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor (derivatives/reductions.yaml:59)"""
 
     __slots__ = ('_raw_saved_self', '_saved_ord', '_raw_saved_result', '_saved_dim', '_saved_keepdim', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_ord': Kept('ord'), '_raw_saved_result': Kept(0), '_saved_dim': Kept('dim'), '_saved_keepdim': Kept('keepdim')})
@@ -8490,7 +8490,7 @@ class LinalgVectorNormBackward0(Node):
 
 
 class LogsumexpBackward0(Node):
-    """aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"""
+    """aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor (derivatives/reductions.yaml:61)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', '_saved_dim', '_saved_keepdim', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0), '_saved_dim': Kept('dim'), '_saved_keepdim': Kept('keepdim')})
@@ -8512,7 +8512,7 @@ class LogsumexpBackward0(Node):
 
 
 class AminmaxBackward0(Node):
-    """aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)"""
+    """aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max) (derivatives/reductions.yaml:63)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_min', '_raw_saved_max', '_saved_dim', '_saved_keepdim', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_min': Kept(0), '_raw_saved_max': Kept(1), '_saved_dim': Kept('dim'), '_saved_keepdim': Kept('keepdim')})
@@ -8534,7 +8534,7 @@ class AminmaxBackward0(Node):
 
 
 class NansumBackward0(Node):
-    """aten::nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
+    """aten::nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor (derivatives/reductions.yaml:65)"""
 
     __slots__ = ('_raw_saved_self', '_saved_dim', '_saved_keepdim', '_saved_self_dtype', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_dim': Kept('dim'), '_saved_keepdim': Kept('keepdim'), '_saved_self_dtype': Kept('self', 'dtype')})
@@ -8556,7 +8556,7 @@ class NansumBackward0(Node):
 
 
 class SegmentReduceBackward0(Node):
-    """aten::segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor"""
+    """aten::segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor (derivatives/reductions.yaml:71)"""
 
     __slots__ = ('_raw_saved_result', '_raw_saved_data', '_saved_reduce', '_raw_saved_lengths', '_raw_saved_offsets', '_saved_axis', '_saved_initial', )
     record = Record(('data',), {'_raw_saved_result': Kept(0), '_raw_saved_data': Kept('data'), '_saved_reduce': Kept('reduce'), '_raw_saved_lengths': Kept('lengths'), '_raw_saved_offsets': Kept('offsets'), '_saved_axis': Kept('axis'), '_saved_initial': Kept('initial')})
@@ -8581,7 +8581,7 @@ class SegmentReduceBackward0(Node):
 
 
 class SegmentReduceBackwardBackward0(Node):
-    """aten::_segment_reduce_backward(Tensor grad, Tensor output, Tensor data, str reduce, *, Tensor? lengths=None, Tensor? offsets=None, int axis=0, Scalar? initial=None) -> Tensor"""
+    """aten::_segment_reduce_backward(Tensor grad, Tensor output, Tensor data, str reduce, *, Tensor? lengths=None, Tensor? offsets=None, int axis=0, Scalar? initial=None) -> Tensor (derivatives/reductions.yaml:73)"""
 
     __slots__ = ()
     record = Record(('grad', 'output', 'data'))
@@ -8598,7 +8598,7 @@ class SegmentReduceBackwardBackward0(Node):
 
 
 class CumsumBackward0(Node):
-    """aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"""
+    """aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor (derivatives/scans.yaml:1)"""
 
     __slots__ = ('_saved_dim', '_saved_self_dtype', )
     record = Record(('self',), {'_saved_dim': Kept('dim'), '_saved_self_dtype': Kept('self', 'dtype')})
@@ -8613,7 +8613,7 @@ class CumsumBackward0(Node):
 
 
 class CumprodBackward0(Node):
-    """aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"""
+    """aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor (derivatives/scans.yaml:3)"""
 
     __slots__ = ('_raw_saved_self', '_saved_dim', '_raw_saved_result', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_dim': Kept('dim'), '_raw_saved_result': Kept(0)})
@@ -8634,7 +8634,7 @@ class CumprodBackward0(Node):
 
 
 class CummaxBackward0(Node):
-    """aten::cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)"""
+    """aten::cummax(Tensor self, int dim) -> (Tensor values, Tensor indices) (derivatives/scans.yaml:5)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_indices', )
     record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_indices': Kept(1)}, (0,))
@@ -8654,7 +8654,7 @@ class CummaxBackward0(Node):
 
 
 class CumminBackward0(Node):
-    """aten::cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)"""
+    """aten::cummin(Tensor self, int dim) -> (Tensor values, Tensor indices) (derivatives/scans.yaml:8)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_indices', )
     record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_indices': Kept(1)}, (0,))
@@ -8674,7 +8674,7 @@ class CumminBackward0(Node):
 
 
 class LogcumsumexpBackward0(Node):
-    """aten::logcumsumexp(Tensor self, int dim) -> Tensor"""
+    """aten::logcumsumexp(Tensor self, int dim) -> Tensor (derivatives/scans.yaml:11)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', '_saved_dim', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0), '_saved_dim': Kept('dim')})
@@ -8695,7 +8695,7 @@ class LogcumsumexpBackward0(Node):
 
 
 class SpecialNdtriBackward0(Node):
-    """aten::special_ndtri(Tensor self) -> Tensor"""
+    """aten::special_ndtri(Tensor self) -> Tensor (derivatives/special.yaml:1)"""
 
     __slots__ = ('_raw_saved_result', )
     record = Record(('self',), {'_raw_saved_result': Kept(0)})
@@ -8714,7 +8714,7 @@ class SpecialNdtriBackward0(Node):
 
 
 class SpecialLogNdtrBackward0(Node):
-    """aten::special_log_ndtr(Tensor self) -> Tensor"""
+    """aten::special_log_ndtr(Tensor self) -> Tensor (derivatives/special.yaml:3)"""
 
     __slots__ = ('_raw_saved_result', '_raw_saved_self', )
     record = Record(('self',), {'_raw_saved_result': Kept(0), '_raw_saved_self': Kept('self')})
@@ -8734,7 +8734,7 @@ class SpecialLogNdtrBackward0(Node):
 
 
 class SpecialErfcxBackward0(Node):
-    """aten::special_erfcx(Tensor self) -> Tensor"""
+    """aten::special_erfcx(Tensor self) -> Tensor (derivatives/special.yaml:5)"""
 
     __slots__ = ('_raw_saved_result', '_raw_saved_self', )
     record = Record(('self',), {'_raw_saved_result': Kept(0), '_raw_saved_self': Kept('self')})
@@ -8754,7 +8754,7 @@ class SpecialErfcxBackward0(Node):
 
 
 class SpecialZetaBackward0(Node):
-    """aten::special_zeta(Tensor self, Tensor other) -> Tensor"""
+    """aten::special_zeta(Tensor self, Tensor other) -> Tensor (derivatives/special.yaml:7)"""
 
     __slots__ = ('_raw_saved_other', '_raw_saved_self', )
     record = Record(('self', 'other'), {'_raw_saved_other': Kept('other', '', ('other',)), '_raw_saved_self': Kept('self', '', ('other',))})
@@ -8780,7 +8780,7 @@ class SpecialZetaBackward0(Node):
 
 
 class SpecialZetaBackward1(Node):
-    """aten::special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor"""
+    """aten::special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor (derivatives/special.yaml:10)"""
 
     __slots__ = ('_raw_saved_other', '_saved_self', )
     record = Record(('other',), {'_raw_saved_other': Kept('other'), '_saved_self': Kept('self')})
@@ -8800,7 +8800,7 @@ class SpecialZetaBackward1(Node):
 
 
 class SpecialZetaBackward2(Node):
-    """aten::special_zeta.other_scalar(Tensor self, Scalar other) -> Tensor"""
+    """aten::special_zeta.other_scalar(Tensor self, Scalar other) -> Tensor (derivatives/special.yaml:12)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -8813,7 +8813,7 @@ class SpecialZetaBackward2(Node):
 
 
 class SpecialEntrBackward0(Node):
-    """aten::special_entr(Tensor self) -> Tensor"""
+    """aten::special_entr(Tensor self) -> Tensor (derivatives/special.yaml:14)"""
 
     __slots__ = ('_raw_saved_self', )
     record = Record(('self',), {'_raw_saved_self': Kept('self')})
@@ -8832,7 +8832,7 @@ class SpecialEntrBackward0(Node):
 
 
 class SpecialXlog1PyBackward0(Node):
-    """aten::special_xlog1py(Tensor self, Tensor other) -> Tensor"""
+    """aten::special_xlog1py(Tensor self, Tensor other) -> Tensor (derivatives/special.yaml:16)"""
 
     __slots__ = ('_raw_saved_other', '_raw_saved_self', )
     record = Record(('self', 'other'), {'_raw_saved_other': Kept('other'), '_raw_saved_self': Kept('self')})
@@ -8860,7 +8860,7 @@ class SpecialXlog1PyBackward0(Node):
 
 
 class SpecialXlog1PyBackward1(Node):
-    """aten::special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor"""
+    """aten::special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor (derivatives/special.yaml:19)"""
 
     __slots__ = ('_saved_self', '_raw_saved_other', )
     record = Record(('other',), {'_saved_self': Kept('self'), '_raw_saved_other': Kept('other')})
@@ -8880,7 +8880,7 @@ class SpecialXlog1PyBackward1(Node):
 
 
 class SpecialXlog1PyBackward2(Node):
-    """aten::special_xlog1py.other_scalar(Tensor self, Scalar other) -> Tensor"""
+    """aten::special_xlog1py.other_scalar(Tensor self, Scalar other) -> Tensor (derivatives/special.yaml:21)"""
 
     __slots__ = ('_saved_other', '_raw_saved_self', )
     record = Record(('self',), {'_saved_other': Kept('other'), '_raw_saved_self': Kept('self')})
@@ -8900,7 +8900,7 @@ class SpecialXlog1PyBackward2(Node):
 
 
 class SpecialI0EBackward0(Node):
-    """aten::special_i0e(Tensor self) -> Tensor"""
+    """aten::special_i0e(Tensor self) -> Tensor (derivatives/special.yaml:23)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0)})
@@ -8920,7 +8920,7 @@ class SpecialI0EBackward0(Node):
 
 
 class SpecialI1Backward0(Node):
-    """aten::special_i1(Tensor self) -> Tensor"""
+    """aten::special_i1(Tensor self) -> Tensor (derivatives/special.yaml:25)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0)})
@@ -8940,7 +8940,7 @@ class SpecialI1Backward0(Node):
 
 
 class SpecialI1EBackward0(Node):
-    """aten::special_i1e(Tensor self) -> Tensor"""
+    """aten::special_i1e(Tensor self) -> Tensor (derivatives/special.yaml:27)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0)})
@@ -8960,7 +8960,7 @@ class SpecialI1EBackward0(Node):
 
 
 class HistogramBackward0(Node):
-    """aten::histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)"""
+    """aten::histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges) (derivatives/statistics.yaml:3)"""
 
     __slots__ = ()
     record = Record(('self', 'bins', 'weight'))
@@ -8977,7 +8977,7 @@ class HistogramBackward0(Node):
 
 
 class HistogramBackward1(Node):
-    """aten::histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)"""
+    """aten::histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges) (derivatives/statistics.yaml:5)"""
 
     __slots__ = ()
     record = Record(('self', 'weight'))
@@ -8994,7 +8994,7 @@ class HistogramBackward1(Node):
 
 
 class HistogramddBinEdgesBackward0(Node):
-    """aten::_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor[]"""
+    """aten::_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor[] (derivatives/statistics.yaml:7)"""
 
     __slots__ = ()
     record = Record(('self', 'weight'))
@@ -9011,7 +9011,7 @@ class HistogramddBinEdgesBackward0(Node):
 
 
 class HistogramddFromBinCtsBackward0(Node):
-    """aten::_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor"""
+    """aten::_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor (derivatives/statistics.yaml:9)"""
 
     __slots__ = ()
     record = Record(('self', 'weight'))
@@ -9028,7 +9028,7 @@ class HistogramddFromBinCtsBackward0(Node):
 
 
 class HistogramddFromBinTensorsBackward0(Node):
-    """aten::_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False) -> Tensor"""
+    """aten::_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False) -> Tensor (derivatives/statistics.yaml:11)"""
 
     __slots__ = ()
     record = Record(('self', 'weight'))
@@ -9045,7 +9045,7 @@ class HistogramddFromBinTensorsBackward0(Node):
 
 
 class BincountBackward0(Node):
-    """aten::bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor"""
+    """aten::bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor (derivatives/statistics.yaml:13)"""
 
     __slots__ = ()
     record = Record(('weights',))
@@ -9058,7 +9058,7 @@ class BincountBackward0(Node):
 
 
 class DistBackward0(Node):
-    """aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor"""
+    """aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor (derivatives/statistics.yaml:15)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_other', '_saved_p', '_raw_saved_result', )
     record = Record(('self', 'other'), {'_raw_saved_self': Kept('self'), '_raw_saved_other': Kept('other'), '_saved_p': Kept('p'), '_raw_saved_result': Kept(0)})
@@ -9090,7 +9090,7 @@ class DistBackward0(Node):
 
 
 class EuclideanDistBackward0(Node):
-    """aten::_euclidean_dist(Tensor x1, Tensor x2) -> Tensor"""
+    """aten::_euclidean_dist(Tensor x1, Tensor x2) -> Tensor (derivatives/statistics.yaml:18)"""
 
     __slots__ = ('_raw_saved_x1', '_raw_saved_x2', '_raw_saved_result', )
     record = Record(('x1', 'x2'), {'_raw_saved_x1': Kept('x1'), '_raw_saved_x2': Kept('x2'), '_raw_saved_result': Kept(0)})
@@ -9115,7 +9115,7 @@ class EuclideanDistBackward0(Node):
 
 
 class CdistBackward0(Node):
-    """aten::_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor"""
+    """aten::_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor (derivatives/statistics.yaml:20)"""
 
     __slots__ = ('_raw_saved_x1', '_raw_saved_x2', '_saved_p', '_raw_saved_result', )
     record = Record(('x1', 'x2'), {'_raw_saved_x1': Kept('x1'), '_raw_saved_x2': Kept('x2'), '_saved_p': Kept('p'), '_raw_saved_result': Kept(0)})
@@ -9147,7 +9147,7 @@ class CdistBackward0(Node):
 
 
 class CdistBackwardBackward0(Node):
-    """aten::_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor"""
+    """aten::_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor (derivatives/statistics.yaml:23)"""
 
     __slots__ = ()
     record = Record(('grad', 'x1', 'x2', 'cdist'))
@@ -9164,7 +9164,7 @@ class CdistBackwardBackward0(Node):
 
 
 class PdistBackward0(Node):
-    """aten::_pdist_forward(Tensor self, float p=2.0) -> Tensor"""
+    """aten::_pdist_forward(Tensor self, float p=2.0) -> Tensor (derivatives/statistics.yaml:25)"""
 
     __slots__ = ('_raw_saved_self', '_saved_p', '_raw_saved_result', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_p': Kept('p'), '_raw_saved_result': Kept(0)})
@@ -9185,7 +9185,7 @@ class PdistBackward0(Node):
 
 
 class PdistBackwardBackward0(Node):
-    """aten::_pdist_backward(Tensor grad, Tensor self, float p, Tensor pdist) -> Tensor"""
+    """aten::_pdist_backward(Tensor grad, Tensor self, float p, Tensor pdist) -> Tensor (derivatives/statistics.yaml:27)"""
 
     __slots__ = ()
     record = Record(('grad', 'self', 'pdist'))
@@ -9202,7 +9202,7 @@ class PdistBackwardBackward0(Node):
 
 
 class RenormBackward0(Node):
-    """aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor"""
+    """aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor (derivatives/statistics.yaml:29)"""
 
     __slots__ = ('_raw_saved_self', '_saved_p', '_saved_dim', '_saved_maxnorm', )
     record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_p': Kept('p'), '_saved_dim': Kept('dim'), '_saved_maxnorm': Kept('maxnorm')})
@@ -9224,7 +9224,7 @@ class RenormBackward0(Node):
 
 
 class ViewBackward0(Node):
-    """aten::view(Tensor(a) self, int[] size) -> Tensor(a)"""
+    """aten::view(Tensor(a) self, int[] size) -> Tensor(a) (derivatives/views.yaml:1)"""
 
     __slots__ = ('_saved_self_shape', )
     record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape')})
@@ -9238,7 +9238,7 @@ class ViewBackward0(Node):
 
 
 class UnsafeViewBackward0(Node):
-    """aten::_unsafe_view(Tensor self, int[] size) -> Tensor"""
+    """aten::_unsafe_view(Tensor self, int[] size) -> Tensor (derivatives/views.yaml:5)"""
 
     __slots__ = ('_saved_self_shape', )
     record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape')})
@@ -9252,7 +9252,7 @@ class UnsafeViewBackward0(Node):
 
 
 class ReshapeAliasBackward0(Node):
-    """aten::_reshape_alias(Tensor(a) self, int[] size, int[] stride) -> Tensor(a)"""
+    """aten::_reshape_alias(Tensor(a) self, int[] size, int[] stride) -> Tensor(a) (derivatives/views.yaml:7)"""
 
     __slots__ = ('_saved_self_shape', )
     record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape')})
@@ -9266,7 +9266,7 @@ class ReshapeAliasBackward0(Node):
 
 
 class AliasBackward0(Node):
-    """aten::alias(Tensor(a) self) -> Tensor(a)"""
+    """aten::alias(Tensor(a) self) -> Tensor(a) (derivatives/views.yaml:9)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -9279,7 +9279,7 @@ class AliasBackward0(Node):
 
 
 class AsStridedBackward0(Node):
-    """aten::as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a)"""
+    """aten::as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a) (derivatives/views.yaml:13)"""
 
     __slots__ = ('_saved_self_shape', '_saved_self_stride', '_saved_self_storage_offset', '_saved_size', '_saved_stride', '_saved_storage_offset', )
     record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_saved_self_stride': Kept('self', 'stride'), '_saved_self_storage_offset': Kept('self', 'storage_offset'), '_saved_size': Kept('size'), '_saved_stride': Kept('stride'), '_saved_storage_offset': Kept('storage_offset')})
@@ -9298,7 +9298,7 @@ class AsStridedBackward0(Node):
 
 
 class ExpandBackward0(Node):
-    """aten::expand(Tensor(a) self, int[] size, *, bool implicit=False) -> Tensor(a)"""
+    """aten::expand(Tensor(a) self, int[] size, *, bool implicit=False) -> Tensor(a) (derivatives/views.yaml:15)"""
 
     __slots__ = ('_saved_self_shape', )
     record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape')})
@@ -9312,7 +9312,7 @@ class ExpandBackward0(Node):
 
 
 class PermuteBackward0(Node):
-    """aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)"""
+    """aten::permute(Tensor(a) self, int[] dims) -> Tensor(a) (derivatives/views.yaml:17)"""
 
     __slots__ = ('_saved_dims', )
     record = Record(('self',), {'_saved_dims': Kept('dims')})
@@ -9326,7 +9326,7 @@ class PermuteBackward0(Node):
 
 
 class TransposeBackward0(Node):
-    """aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"""
+    """aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a) (derivatives/views.yaml:19)"""
 
     __slots__ = ('_saved_dim0', '_saved_dim1', )
     record = Record(('self',), {'_saved_dim0': Kept('dim0'), '_saved_dim1': Kept('dim1')})
@@ -9341,7 +9341,7 @@ class TransposeBackward0(Node):
 
 
 class TBackward0(Node):
-    """aten::t(Tensor(a) self) -> Tensor(a)"""
+    """aten::t(Tensor(a) self) -> Tensor(a) (derivatives/views.yaml:21)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -9354,7 +9354,7 @@ class TBackward0(Node):
 
 
 class SqueezeBackward0(Node):
-    """aten::squeeze(Tensor(a) self) -> Tensor(a)"""
+    """aten::squeeze(Tensor(a) self) -> Tensor(a) (derivatives/views.yaml:23)"""
 
     __slots__ = ('_saved_self_shape', )
     record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape')})
@@ -9368,7 +9368,7 @@ class SqueezeBackward0(Node):
 
 
 class SqueezeBackward1(Node):
-    """aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)"""
+    """aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a) (derivatives/views.yaml:25)"""
 
     __slots__ = ('_saved_self_shape', )
     record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape')})
@@ -9382,7 +9382,7 @@ class SqueezeBackward1(Node):
 
 
 class SqueezeBackward2(Node):
-    """aten::squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)"""
+    """aten::squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a) (derivatives/views.yaml:27)"""
 
     __slots__ = ('_saved_self_shape', )
     record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape')})
@@ -9396,7 +9396,7 @@ class SqueezeBackward2(Node):
 
 
 class UnsqueezeBackward0(Node):
-    """aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)"""
+    """aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a) (derivatives/views.yaml:29)"""
 
     __slots__ = ('_saved_dim', )
     record = Record(('self',), {'_saved_dim': Kept('dim')})
@@ -9410,7 +9410,7 @@ class UnsqueezeBackward0(Node):
 
 
 class SelectBackward0(Node):
-    """aten::select.int(Tensor(a) self, int dim, int index) -> Tensor(a)"""
+    """aten::select.int(Tensor(a) self, int dim, int index) -> Tensor(a) (derivatives/views.yaml:31)"""
 
     __slots__ = ('_saved_self_shape', '_saved_dim', '_saved_index', )
     record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_saved_dim': Kept('dim'), '_saved_index': Kept('index')})
@@ -9426,7 +9426,7 @@ class SelectBackward0(Node):
 
 
 class SelectBackwardBackward0(Node):
-    """aten::select_backward(Tensor grad_output, int[] input_sizes, int dim, int index) -> Tensor"""
+    """aten::select_backward(Tensor grad_output, int[] input_sizes, int dim, int index) -> Tensor (derivatives/views.yaml:33)"""
 
     __slots__ = ('_saved_dim', '_saved_index', )
     record = Record(('grad_output',), {'_saved_dim': Kept('dim'), '_saved_index': Kept('index')})
@@ -9441,7 +9441,7 @@ class SelectBackwardBackward0(Node):
 
 
 class SliceBackward0(Node):
-    """aten::slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a)"""
+    """aten::slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a) (derivatives/views.yaml:35)"""
 
     __slots__ = ('_saved_self_shape', '_saved_dim', '_saved_start', '_saved_end', '_saved_step', )
     record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_saved_dim': Kept('dim'), '_saved_start': Kept('start'), '_saved_end': Kept('end'), '_saved_step': Kept('step')})
@@ -9459,7 +9459,7 @@ class SliceBackward0(Node):
 
 
 class SliceBackwardBackward0(Node):
-    """aten::slice_backward(Tensor grad_output, int[] input_sizes, int dim, int start, int end, int step) -> Tensor"""
+    """aten::slice_backward(Tensor grad_output, int[] input_sizes, int dim, int start, int end, int step) -> Tensor (derivatives/views.yaml:37)"""
 
     __slots__ = ('_saved_dim', '_saved_start', '_saved_end', '_saved_step', )
     record = Record(('grad_output',), {'_saved_dim': Kept('dim'), '_saved_start': Kept('start'), '_saved_end': Kept('end'), '_saved_step': Kept('step')})
@@ -9476,7 +9476,7 @@ class SliceBackwardBackward0(Node):
 
 
 class DiagonalBackward0(Node):
-    """aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)"""
+    """aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a) (derivatives/views.yaml:39)"""
 
     __slots__ = ('_saved_self_shape', '_saved_offset', '_saved_dim1', '_saved_dim2', )
     record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_saved_offset': Kept('offset'), '_saved_dim1': Kept('dim1'), '_saved_dim2': Kept('dim2')})
@@ -9493,7 +9493,7 @@ class DiagonalBackward0(Node):
 
 
 class DiagonalBackwardBackward0(Node):
-    """aten::diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2) -> Tensor"""
+    """aten::diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2) -> Tensor (derivatives/views.yaml:41)"""
 
     __slots__ = ('_saved_offset', '_saved_dim1', '_saved_dim2', )
     record = Record(('grad_output',), {'_saved_offset': Kept('offset'), '_saved_dim1': Kept('dim1'), '_saved_dim2': Kept('dim2')})
@@ -9509,7 +9509,7 @@ class DiagonalBackwardBackward0(Node):
 
 
 class UnfoldBackward0(Node):
-    """aten::unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)"""
+    """aten::unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a) (derivatives/views.yaml:43)"""
 
     __slots__ = ('_saved_self_shape', '_saved_dimension', '_saved_size', '_saved_step', )
     record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_saved_dimension': Kept('dimension'), '_saved_size': Kept('size'), '_saved_step': Kept('step')})
@@ -9526,7 +9526,7 @@ class UnfoldBackward0(Node):
 
 
 class UnfoldBackwardBackward0(Node):
-    """aten::unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step) -> Tensor"""
+    """aten::unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step) -> Tensor (derivatives/views.yaml:45)"""
 
     __slots__ = ('_saved_dim', '_saved_size', '_saved_step', )
     record = Record(('grad_in',), {'_saved_dim': Kept('dim'), '_saved_size': Kept('size'), '_saved_step': Kept('step')})
@@ -9542,7 +9542,7 @@ class UnfoldBackwardBackward0(Node):
 
 
 class SplitBackward0(Node):
-    """aten::split.Tensor(Tensor(a) self, int split_size, int dim=0) -> Tensor(a)[]"""
+    """aten::split.Tensor(Tensor(a) self, int split_size, int dim=0) -> Tensor(a)[] (derivatives/views.yaml:47)"""
 
     __slots__ = ('_saved_split_size', '_saved_dim', '_saved_self_shape', )
     record = Record(('self',), {'_saved_split_size': Kept('split_size'), '_saved_dim': Kept('dim'), '_saved_self_shape': Kept('self', 'shape')})
@@ -9557,7 +9557,7 @@ class SplitBackward0(Node):
 
 
 class SplitWithSizesBackward0(Node):
-    """aten::split_with_sizes(Tensor(a) self, int[] split_sizes, int dim=0) -> Tensor(a)[]"""
+    """aten::split_with_sizes(Tensor(a) self, int[] split_sizes, int dim=0) -> Tensor(a)[] (derivatives/views.yaml:49)"""
 
     __slots__ = ('_saved_split_sizes', '_saved_dim', '_saved_self_shape', )
     record = Record(('self',), {'_saved_split_sizes': Kept('split_sizes'), '_saved_dim': Kept('dim'), '_saved_self_shape': Kept('self', 'shape')})
@@ -9572,7 +9572,7 @@ class SplitWithSizesBackward0(Node):
 
 
 class UnbindBackward0(Node):
-    """aten::unbind.int(Tensor(a) self, int dim=0) -> Tensor(a)[]"""
+    """aten::unbind.int(Tensor(a) self, int dim=0) -> Tensor(a)[] (derivatives/views.yaml:51)"""
 
     __slots__ = ('_saved_dim', )
     record = Record(('self',), {'_saved_dim': Kept('dim')})
@@ -9585,7 +9585,7 @@ class UnbindBackward0(Node):
 
 
 class FillBackward0(Node):
-    """aten::fill.Scalar(Tensor self, Scalar value) -> Tensor"""
+    """aten::fill.Scalar(Tensor self, Scalar value) -> Tensor (derivatives/writing.yaml:1)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -9598,7 +9598,7 @@ class FillBackward0(Node):
 
 
 class FillBackward1(Node):
-    """aten::fill.Tensor(Tensor self, Tensor value) -> Tensor"""
+    """aten::fill.Tensor(Tensor self, Tensor value) -> Tensor (derivatives/writing.yaml:3)"""
 
     __slots__ = ()
     record = Record(('self', 'value'))
@@ -9617,7 +9617,7 @@ class FillBackward1(Node):
 
 
 class FillBackward2(Node):
-    """aten::fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)"""
+    """aten::fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!) (derivatives/writing.yaml:6)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -9630,7 +9630,7 @@ class FillBackward2(Node):
 
 
 class FillBackward3(Node):
-    """aten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)"""
+    """aten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!) (derivatives/writing.yaml:8)"""
 
     __slots__ = ()
     record = Record(('self', 'value'))
@@ -9649,7 +9649,7 @@ class FillBackward3(Node):
 
 
 class ZeroBackward0(Node):
-    """aten::zero_(Tensor(a!) self) -> Tensor(a!)"""
+    """aten::zero_(Tensor(a!) self) -> Tensor(a!) (derivatives/writing.yaml:11)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -9662,7 +9662,7 @@ class ZeroBackward0(Node):
 
 
 class CloneBackward0(Node):
-    """aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor"""
+    """aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor (derivatives/writing.yaml:13)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -9675,7 +9675,7 @@ class CloneBackward0(Node):
 
 
 class ToCopyBackward0(Node):
-    """aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor"""
+    """aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor (derivatives/writing.yaml:15)"""
 
     __slots__ = ('_saved_self_device', '_saved_self_dtype', )
     record = Record(('self',), {'_saved_self_device': Kept('self', 'device'), '_saved_self_dtype': Kept('self', 'dtype')})
@@ -9690,7 +9690,7 @@ class ToCopyBackward0(Node):
 
 
 class PinMemoryBackward0(Node):
-    """aten::_pin_memory(Tensor self, Device? device=None) -> Tensor"""
+    """aten::_pin_memory(Tensor self, Device? device=None) -> Tensor (derivatives/writing.yaml:23)"""
 
     __slots__ = ()
     record = Record(('self',))
@@ -9703,7 +9703,7 @@ class PinMemoryBackward0(Node):
 
 
 class CopyBackward0(Node):
-    """aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor"""
+    """aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor (derivatives/writing.yaml:39)"""
 
     __slots__ = ()
     record = Record(('self', 'src'))

@@ -27,279 +27,279 @@ from internals.cuda.native import sorting
 from internals.cuda.native import upsampling
 from internals.cuda.native import windows
 
-def index_Tensor_out(self, indices, out):
+def index_Tensor_out(self, indices, out):  # native_functions/indexing.yaml:2
     check_no_overlap(out, self, *indices)
     return indexing.index(self, indices, out=out)
 
-def gather_out(self, dim, index, sparse_grad, out):
+def gather_out(self, dim, index, sparse_grad, out):  # native_functions/indexing.yaml:14
     check_no_overlap(out, self)
     check_no_partial_overlap(out, index)
     return scatter_gather.gather(self, dim, index, sparse_grad, out=out)
 
-def scatter__src(self, dim, index, src):
+def scatter__src(self, dim, index, src):  # native_functions/indexing.yaml:21
     check_no_overlap(self, index, src)
     return scatter_gather.scatter_src(self, dim, index, src, out=self)
 
-def scatter_src_out(self, dim, index, src, out):
+def scatter_src_out(self, dim, index, src, out):  # native_functions/indexing.yaml:21
     check_no_overlap(out, index, src)
     check_no_partial_overlap(out, self)
     return scatter_gather.scatter_src(self, dim, index, src, out=out)
 
-def scatter__value(self, dim, index, value):
+def scatter__value(self, dim, index, value):  # native_functions/indexing.yaml:28
     check_no_overlap(self, index)
     return scatter_gather.scatter_value(self, dim, index, value, out=self)
 
-def scatter_value_out(self, dim, index, value, out):
+def scatter_value_out(self, dim, index, value, out):  # native_functions/indexing.yaml:28
     check_no_overlap(out, index)
     check_no_partial_overlap(out, self)
     return scatter_gather.scatter_value(self, dim, index, value, out=out)
 
-def scatter__reduce(self, dim, index, src, reduce):
+def scatter__reduce(self, dim, index, src, reduce):  # native_functions/indexing.yaml:35
     check_no_overlap(self, index, src)
     return scatter_gather.scatter_reduce(self, dim, index, src, reduce, out=self)
 
-def scatter_reduce_out(self, dim, index, src, reduce, out):
+def scatter_reduce_out(self, dim, index, src, reduce, out):  # native_functions/indexing.yaml:35
     check_no_overlap(out, index, src)
     check_no_partial_overlap(out, self)
     return scatter_gather.scatter_reduce(self, dim, index, src, reduce, out=out)
 
-def scatter__value_reduce(self, dim, index, value, reduce):
+def scatter__value_reduce(self, dim, index, value, reduce):  # native_functions/indexing.yaml:42
     check_no_overlap(self, index)
     return scatter_gather.scatter_value_reduce(self, dim, index, value, reduce, out=self)
 
-def scatter_value_reduce_out(self, dim, index, value, reduce, out):
+def scatter_value_reduce_out(self, dim, index, value, reduce, out):  # native_functions/indexing.yaml:42
     check_no_overlap(out, index)
     check_no_partial_overlap(out, self)
     return scatter_gather.scatter_value_reduce(self, dim, index, value, reduce, out=out)
 
-def scatter_add_(self, dim, index, src):
+def scatter_add_(self, dim, index, src):  # native_functions/indexing.yaml:49
     check_no_overlap(self, index, src)
     return scatter_gather.scatter_add(self, dim, index, src, out=self)
 
-def scatter_add_out(self, dim, index, src, out):
+def scatter_add_out(self, dim, index, src, out):  # native_functions/indexing.yaml:49
     check_no_overlap(out, index, src)
     check_no_partial_overlap(out, self)
     return scatter_gather.scatter_add(self, dim, index, src, out=out)
 
-def index_select_out(self, dim, index, out):
+def index_select_out(self, dim, index, out):  # native_functions/indexing.yaml:56
     check_no_overlap(out, self, index)
     return scatter_gather.index_select(self, dim, index, out=out)
 
-def index_add_(self, dim, index, source, alpha):
+def index_add_(self, dim, index, source, alpha):  # native_functions/indexing.yaml:61
     check_no_overlap(self, index, source)
     return scatter_gather.index_add(self, dim, index, source, alpha, out=self)
 
-def index_add_out(self, dim, index, source, alpha, out):
+def index_add_out(self, dim, index, source, alpha, out):  # native_functions/indexing.yaml:61
     check_no_overlap(out, index, source)
     check_no_partial_overlap(out, self)
     return scatter_gather.index_add(self, dim, index, source, alpha, out=out)
 
-def masked_select_out(self, mask, out):
+def masked_select_out(self, mask, out):  # native_functions/indexing.yaml:68
     check_no_overlap(out, self, mask)
     return compaction.masked_select(self, mask, out=out)
 
-def nonzero_out(self, out):
+def nonzero_out(self, out):  # native_functions/indexing.yaml:74
     check_no_overlap(out, self)
     return compaction.nonzero(self, out=out)
 
-def cat_out(tensors, dim, out):
+def cat_out(tensors, dim, out):  # native_functions/joining.yaml:2
     return joining.cat(tensors, dim, out=out)
 
-def tril_(self, diagonal):
+def tril_(self, diagonal):  # native_functions/joining.yaml:24
     return moving.tril(self, diagonal, out=self)
 
-def tril_out(self, diagonal, out):
+def tril_out(self, diagonal, out):  # native_functions/joining.yaml:24
     return moving.tril(self, diagonal, out=out)
 
-def triu_(self, diagonal):
+def triu_(self, diagonal):  # native_functions/joining.yaml:29
     return moving.triu(self, diagonal, out=self)
 
-def triu_out(self, diagonal, out):
+def triu_out(self, diagonal, out):  # native_functions/joining.yaml:29
     return moving.triu(self, diagonal, out=out)
 
-def mm_out(self, mat2, out):
+def mm_out(self, mat2, out):  # native_functions/matmul.yaml:2
     return linear_algebra.mm(self, mat2, out=out)
 
-def bmm_out(self, mat2, out):
+def bmm_out(self, mat2, out):  # native_functions/matmul.yaml:7
     return linear_algebra.bmm(self, mat2, out=out)
 
-def mv_out(self, vec, out):
+def mv_out(self, vec, out):  # native_functions/matmul.yaml:12
     return linear_algebra.mv(self, vec, out=out)
 
-def dot_out(self, tensor, out):
+def dot_out(self, tensor, out):  # native_functions/matmul.yaml:16
     return linear_algebra.dot(self, tensor, out=out)
 
-def addmm_(self, mat1, mat2, beta, alpha):
+def addmm_(self, mat1, mat2, beta, alpha):  # native_functions/matmul.yaml:20
     return linear_algebra.addmm(self, mat1, mat2, beta, alpha, out=self)
 
-def addmm_out(self, mat1, mat2, beta, alpha, out):
+def addmm_out(self, mat1, mat2, beta, alpha, out):  # native_functions/matmul.yaml:20
     check_no_partial_overlap(out, self)
     return linear_algebra.addmm(self, mat1, mat2, beta, alpha, out=out)
 
-def addmv_(self, mat, vec, beta, alpha):
+def addmv_(self, mat, vec, beta, alpha):  # native_functions/matmul.yaml:27
     return linear_algebra.addmv(self, mat, vec, beta, alpha, out=self)
 
-def addmv_out(self, mat, vec, beta, alpha, out):
+def addmv_out(self, mat, vec, beta, alpha, out):  # native_functions/matmul.yaml:27
     check_no_partial_overlap(out, self)
     return linear_algebra.addmv(self, mat, vec, beta, alpha, out=out)
 
-def addbmm_(self, batch1, batch2, beta, alpha):
+def addbmm_(self, batch1, batch2, beta, alpha):  # native_functions/matmul.yaml:34
     return linear_algebra.addbmm(self, batch1, batch2, beta, alpha, out=self)
 
-def addbmm_out(self, batch1, batch2, beta, alpha, out):
+def addbmm_out(self, batch1, batch2, beta, alpha, out):  # native_functions/matmul.yaml:34
     check_no_partial_overlap(out, self)
     return linear_algebra.addbmm(self, batch1, batch2, beta, alpha, out=out)
 
-def baddbmm_(self, batch1, batch2, beta, alpha):
+def baddbmm_(self, batch1, batch2, beta, alpha):  # native_functions/matmul.yaml:40
     return linear_algebra.baddbmm(self, batch1, batch2, beta, alpha, out=self)
 
-def baddbmm_out(self, batch1, batch2, beta, alpha, out):
+def baddbmm_out(self, batch1, batch2, beta, alpha, out):  # native_functions/matmul.yaml:40
     check_no_partial_overlap(out, self)
     return linear_algebra.baddbmm(self, batch1, batch2, beta, alpha, out=out)
 
-def _softmax_out(self, dim, half_to_float, out):
+def _softmax_out(self, dim, half_to_float, out):  # native_functions/nn_activations.yaml:211
     return softmax._softmax(self, dim, half_to_float, out=out)
 
-def _log_softmax_out(self, dim, half_to_float, out):
+def _log_softmax_out(self, dim, half_to_float, out):  # native_functions/nn_activations.yaml:215
     return softmax._log_softmax(self, dim, half_to_float, out=out)
 
-def native_batch_norm_out(input, weight, bias, running_mean, running_var, training, momentum, eps, out0, out1, out2):
+def native_batch_norm_out(input, weight, bias, running_mean, running_var, training, momentum, eps, out0, out1, out2):  # native_functions/nn_normalization.yaml:6
     return normalization.native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, out=(out0, out1, out2))
 
-def max_pool2d_with_indices_out(self, kernel_size, stride, padding, dilation, ceil_mode, out0, out1):
+def max_pool2d_with_indices_out(self, kernel_size, stride, padding, dilation, ceil_mode, out0, out1):  # native_functions/nn_pooling.yaml:2
     return write_outs((out0, out1), pooling.max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode))
 
-def avg_pool2d_out(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out):
+def avg_pool2d_out(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out):  # native_functions/nn_pooling.yaml:7
     return write_out(out, pooling.avg_pool2d(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override))
 
-def upsample_nearest2d_out(self, output_size, scales_h, scales_w, out):
+def upsample_nearest2d_out(self, output_size, scales_h, scales_w, out):  # native_functions/nn_pooling.yaml:115
     return write_exact_out(out, upsampling.upsample_nearest2d(self, output_size, scales_h, scales_w))
 
-def upsample_bilinear2d_out(self, output_size, align_corners, scales_h, scales_w, out):
+def upsample_bilinear2d_out(self, output_size, align_corners, scales_h, scales_w, out):  # native_functions/nn_pooling.yaml:124
     return write_exact_out(out, upsampling.upsample_bilinear2d(self, output_size, align_corners, scales_h, scales_w))
 
-def im2col_out(self, kernel_size, dilation, padding, stride, out):
+def im2col_out(self, kernel_size, dilation, padding, stride, out):  # native_functions/nn_pooling.yaml:281
     return write_exact_out(out, windows.im2col(self, kernel_size, dilation, padding, stride))
 
-def col2im_out(self, output_size, kernel_size, dilation, padding, stride, out):
+def col2im_out(self, output_size, kernel_size, dilation, padding, stride, out):  # native_functions/nn_pooling.yaml:286
     return write_exact_out(out, windows.col2im(self, output_size, kernel_size, dilation, padding, stride))
 
-def sort_values(self, dim, descending, values, indices):
+def sort_values(self, dim, descending, values, indices):  # native_functions/order.yaml:2
     check_no_partial_overlap(values, self)
     check_no_partial_overlap(indices, self)
     return sorting.sort(self, dim, descending, out=(values, indices))
 
-def sort_values_stable(self, stable, dim, descending, values, indices):
+def sort_values_stable(self, stable, dim, descending, values, indices):  # native_functions/order.yaml:7
     check_no_partial_overlap(values, self)
     check_no_partial_overlap(indices, self)
     return sorting.sort_stable(self, stable, dim, descending, out=(values, indices))
 
-def topk_values(self, k, dim, largest, sorted, values, indices):
+def topk_values(self, k, dim, largest, sorted, values, indices):  # native_functions/order.yaml:13
     check_no_partial_overlap(values, self)
     check_no_partial_overlap(indices, self)
     return sorting.topk(self, k, dim, largest, sorted, out=(values, indices))
 
-def randperm_out(n, dtype, layout, device, pin_memory, out):
+def randperm_out(n, dtype, layout, device, pin_memory, out):  # native_functions/random.yaml:24
     return fill_out(out, sampling.randperm(n, dtype or out.dtype, layout, device, pin_memory))
 
-def randperm_generator_out(n, generator, dtype, layout, device, pin_memory, out):
+def randperm_generator_out(n, generator, dtype, layout, device, pin_memory, out):  # native_functions/random.yaml:27
     return fill_out(out, sampling.randperm_generator(n, generator, dtype or out.dtype, layout, device, pin_memory))
 
-def multinomial_out(self, num_samples, replacement, generator, out):
+def multinomial_out(self, num_samples, replacement, generator, out):  # native_functions/random.yaml:30
     return write_exact_out(out, sampling.multinomial(self, num_samples, replacement, generator))
 
-def sum_IntList_out(self, dim, keepdim, dtype, out):
+def sum_IntList_out(self, dim, keepdim, dtype, out):  # native_functions/reductions.yaml:6
     return reductions.sum_dim_IntList(self, dim, keepdim, dtype, out=out)
 
-def mean_dtype_out(self, dtype, out):
+def mean_dtype_out(self, dtype, out):  # native_functions/reductions.yaml:11
     return reductions.mean(self, dtype, out=out)
 
-def mean_out(self, dim, keepdim, dtype, out):
+def mean_out(self, dim, keepdim, dtype, out):  # native_functions/reductions.yaml:15
     return reductions.mean_dim(self, dim, keepdim, dtype, out=out)
 
-def prod_int_out(self, dim, keepdim, dtype, out):
+def prod_int_out(self, dim, keepdim, dtype, out):  # native_functions/reductions.yaml:23
     return reductions.prod_dim_int(self, dim, keepdim, dtype, out=out)
 
-def var_correction_out(self, dim, correction, keepdim, out):
+def var_correction_out(self, dim, correction, keepdim, out):  # native_functions/reductions.yaml:35
     return write_out(out, moments.var_correction(self, dim, correction, keepdim))
 
-def std_correction_out(self, dim, correction, keepdim, out):
+def std_correction_out(self, dim, correction, keepdim, out):  # native_functions/reductions.yaml:46
     return write_out(out, moments.std_correction(self, dim, correction, keepdim))
 
-def var_mean_correction_out(self, dim, correction, keepdim, out0, out1):
+def var_mean_correction_out(self, dim, correction, keepdim, out0, out1):  # native_functions/reductions.yaml:54
     return write_exact_outs((out0, out1), moments.var_mean_correction(self, dim, correction, keepdim))
 
-def std_mean_correction_out(self, dim, correction, keepdim, out0, out1):
+def std_mean_correction_out(self, dim, correction, keepdim, out0, out1):  # native_functions/reductions.yaml:62
     return write_exact_outs((out0, out1), moments.std_mean_correction(self, dim, correction, keepdim))
 
-def amax_out(self, dim, keepdim, out):
+def amax_out(self, dim, keepdim, out):  # native_functions/reductions.yaml:66
     return extrema.amax(self, dim, keepdim, out=out)
 
-def amin_out(self, dim, keepdim, out):
+def amin_out(self, dim, keepdim, out):  # native_functions/reductions.yaml:71
     return extrema.amin(self, dim, keepdim, out=out)
 
-def max_dim_out(self, dim, keepdim, values, indices):
+def max_dim_out(self, dim, keepdim, values, indices):  # native_functions/reductions.yaml:76
     check_no_partial_overlap(values, self)
     check_no_partial_overlap(indices, self)
     return extrema.max_dim(self, dim, keepdim, out=(values, indices))
 
-def max_unary_out(self, out):
+def max_unary_out(self, out):  # native_functions/reductions.yaml:82
     return write_out(out, extrema.max(self))
 
-def min_dim_out(self, dim, keepdim, values, indices):
+def min_dim_out(self, dim, keepdim, values, indices):  # native_functions/reductions.yaml:90
     check_no_partial_overlap(values, self)
     check_no_partial_overlap(indices, self)
     return extrema.min_dim(self, dim, keepdim, out=(values, indices))
 
-def min_unary_out(self, out):
+def min_unary_out(self, out):  # native_functions/reductions.yaml:96
     return write_out(out, extrema.min(self))
 
-def argmax_out(self, dim, keepdim, out):
+def argmax_out(self, dim, keepdim, out):  # native_functions/reductions.yaml:104
     return extrema.argmax(self, dim, keepdim, out=out)
 
-def argmin_out(self, dim, keepdim, out):
+def argmin_out(self, dim, keepdim, out):  # native_functions/reductions.yaml:109
     return extrema.argmin(self, dim, keepdim, out=out)
 
-def any_out(self, dim, keepdim, out):
+def any_out(self, dim, keepdim, out):  # native_functions/reductions.yaml:114
     return reductions.any_dim(self, dim, keepdim, out=out)
 
-def any_dims_out(self, dim, keepdim, out):
+def any_dims_out(self, dim, keepdim, out):  # native_functions/reductions.yaml:119
     return reductions.any_dims(self, dim, keepdim, out=out)
 
-def any_all_out(self, out):
+def any_all_out(self, out):  # native_functions/reductions.yaml:124
     return reductions.any(self, out=out)
 
-def all_out(self, dim, keepdim, out):
+def all_out(self, dim, keepdim, out):  # native_functions/reductions.yaml:129
     return reductions.all_dim(self, dim, keepdim, out=out)
 
-def all_dims_out(self, dim, keepdim, out):
+def all_dims_out(self, dim, keepdim, out):  # native_functions/reductions.yaml:134
     return reductions.all_dims(self, dim, keepdim, out=out)
 
-def all_all_out(self, out):
+def all_all_out(self, out):  # native_functions/reductions.yaml:139
     return reductions.all(self, out=out)
 
-def norm_dtype_out(self, p, dim, keepdim, dtype, out):
+def norm_dtype_out(self, p, dim, keepdim, dtype, out):  # native_functions/reductions.yaml:150
     return norms.norm_ScalarOpt_dim_dtype(self, p, dim, keepdim, dtype, out=out)
 
-def norm_out(self, p, dim, keepdim, out):
+def norm_out(self, p, dim, keepdim, out):  # native_functions/reductions.yaml:155
     return norms.norm_ScalarOpt_dim(self, p, dim, keepdim, out=out)
 
-def linalg_vector_norm_out(self, ord, dim, keepdim, dtype, out):
+def linalg_vector_norm_out(self, ord, dim, keepdim, dtype, out):  # native_functions/reductions.yaml:160
     return norms.linalg_vector_norm(self, ord, dim, keepdim, dtype, out=out)
 
-def logsumexp_out(self, dim, keepdim, out):
+def logsumexp_out(self, dim, keepdim, out):  # native_functions/reductions.yaml:165
     return norms.logsumexp(self, dim, keepdim, out=out)
 
-def cumsum_(self, dim, dtype):
+def cumsum_(self, dim, dtype):  # native_functions/scans.yaml:2
     return scans.cumsum(self, dim, dtype, out=self)
 
-def cumsum_out(self, dim, dtype, out):
+def cumsum_out(self, dim, dtype, out):  # native_functions/scans.yaml:2
     check_no_partial_overlap(out, self)
     return scans.cumsum(self, dim, dtype, out=out)
 
-def cumprod_(self, dim, dtype):
+def cumprod_(self, dim, dtype):  # native_functions/scans.yaml:9
     return scans.cumprod(self, dim, dtype, out=self)
 
-def cumprod_out(self, dim, dtype, out):
+def cumprod_out(self, dim, dtype, out):  # native_functions/scans.yaml:9
     check_no_partial_overlap(out, self)
     return scans.cumprod(self, dim, dtype, out=out)

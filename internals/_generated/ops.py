@@ -12,1875 +12,1875 @@ from internals.aten.registration import DeclaredOperator, read
 from internals.core.dispatcher import dispatcher
 
 OPERATORS = """
-view_as_real(Tensor(a) self) -> Tensor(a) | CompositeExplicitAutograd=complex.view_as_real | Autograd=_generated.autograd_nodes.ViewAsRealBackward0
-view_as_real_copy(Tensor self) -> Tensor | CompositeExplicitAutograd=_generated.variants.view_as_real_copy | Autograd=_generated.autograd_nodes.ViewAsRealBackward0_copy
-view_as_real_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.view_as_real_copy_out | Autograd=autograd.manual.out_variant
-view_as_complex(Tensor(a) self) -> Tensor(a) | CompositeExplicitAutograd=complex.view_as_complex | Autograd=_generated.autograd_nodes.ViewAsComplexBackward0
-view_as_complex_copy(Tensor self) -> Tensor | CompositeExplicitAutograd=_generated.variants.view_as_complex_copy | Autograd=_generated.autograd_nodes.ViewAsComplexBackward0_copy
-view_as_complex_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.view_as_complex_copy_out | Autograd=autograd.manual.out_variant
-real(Tensor(a) self) -> Tensor(a) | CompositeImplicitAutograd=complex.real
-imag(Tensor(a) self) -> Tensor(a) | CompositeImplicitAutograd=complex.imag
-complex(Tensor real, Tensor imag) -> Tensor | CPU=complex.complex | Meta=complex.complex | Autograd=_generated.autograd_nodes.ComplexBackward0
-complex.out(Tensor real, Tensor imag, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.complex_out | Meta=_generated.variants.complex_out | Autograd=autograd.manual.out_variant
-polar(Tensor abs, Tensor angle) -> Tensor | CPU=complex.polar | Meta=complex.polar | Autograd=_generated.autograd_nodes.PolarBackward0
-polar.out(Tensor abs, Tensor angle, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.polar_out | Meta=_generated.variants.polar_out | Autograd=autograd.manual.out_variant
-_conj(Tensor(a) self) -> Tensor(a) | CPU=complex._conj | CUDA=complex._conj | Meta=complex._conj | Autograd=_generated.autograd_nodes.ConjBackward0
-_conj_copy(Tensor self) -> Tensor | CPU=_generated.variants._conj_copy | CUDA=_generated.variants._conj_copy | Meta=_generated.variants._conj_copy | Autograd=_generated.autograd_nodes.ConjBackward0_copy
-_conj_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._conj_copy_out | CUDA=_generated.variants._conj_copy_out | Meta=_generated.variants._conj_copy_out | Autograd=autograd.manual.out_variant
-conj(Tensor(a) self) -> Tensor(a) | CompositeImplicitAutograd=complex.conj
-_conj_physical(Tensor self) -> Tensor | CPU=complex._conj_physical | Meta=complex._conj_physical | Autograd=_generated.autograd_nodes.ConjPhysicalBackward0
-_conj_physical.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._conj_physical_out | Meta=_generated.variants._conj_physical_out | Autograd=autograd.manual.out_variant
-conj_physical(Tensor self) -> Tensor | CompositeImplicitAutograd=complex.conj_physical
-conj_physical.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=complex.conj_physical_out | Meta=complex.conj_physical_out | Autograd=autograd.manual.out_variant
-conj_physical_(Tensor(a!) self) -> Tensor(a!) | CPU=complex.conj_physical_ | Meta=complex.conj_physical_ | Autograd=_generated.autograd_nodes.ConjPhysicalBackward1
-resolve_conj(Tensor(a) self) -> Tensor(a) | CompositeImplicitAutograd=complex.resolve
-resolve_neg(Tensor(a) self) -> Tensor(a) | CompositeImplicitAutograd=complex.resolve
-is_conj(Tensor self) -> bool | CompositeImplicitAutograd=complex.never
-is_neg(Tensor self) -> bool | CompositeImplicitAutograd=complex.never
-angle(Tensor self) -> Tensor | CPU=complex.angle | Autograd=_generated.autograd_nodes.AngleBackward0
-angle.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.angle_out | Autograd=autograd.manual.out_variant
-sgn(Tensor self) -> Tensor | CPU=complex.sgn | CUDA=complex.sgn | Meta=complex.sgn | Autograd=_generated.autograd_nodes.SgnBackward0
-sgn_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.sgn_ | CUDA=_generated.variants.sgn_ | Meta=_generated.variants.sgn_ | Autograd=_generated.autograd_nodes.SgnBackward0
-sgn.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.sgn_out | CUDA=_generated.variants.sgn_out | Meta=_generated.variants.sgn_out | Autograd=autograd.manual.out_variant
-isreal(Tensor self) -> Tensor | CompositeImplicitAutograd=complex.isreal
-vdot(Tensor self, Tensor other) -> Tensor | CPU=complex.vdot | Meta=complex.vdot | Autograd=_generated.autograd_nodes.VdotBackward0
-vdot.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.vdot_out | Meta=_generated.variants.vdot_out | Autograd=autograd.manual.out_variant
-adjoint(Tensor(a) self) -> Tensor(a) | CompositeImplicitAutograd=complex.adjoint
-mH(Tensor(a) self) -> Tensor(a) | CompositeImplicitAutograd=complex.mH
-matrix_H(Tensor(a) self) -> Tensor(a) | CompositeImplicitAutograd=complex.matrix_H
-empty.memory_format(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor | CPU=factories.empty | CUDA=factories.empty | Meta=factories.empty
-empty.out(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.empty_out | CUDA=_generated.variants.empty_out | Meta=_generated.variants.empty_out | Autograd=autograd.manual.out_variant
-empty_strided(int[] size, int[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CPU=factories.empty_strided | CUDA=factories.empty_strided | Meta=factories.empty_strided
-empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor | CPU=factories.empty_like | CUDA=factories.empty_like | Meta=factories.empty_like
-new_empty(Tensor self, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CPU=factories.new_empty | CUDA=factories.new_empty | Meta=factories.new_empty
-new_empty_strided(Tensor self, int[] size, int[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CPU=factories.new_empty_strided | CUDA=factories.new_empty_strided | Meta=factories.new_empty_strided
-zeros(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=factories.zeros
-zeros.out(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.zeros_out | Autograd=autograd.manual.out_variant
-ones(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=factories.ones
-ones.out(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.ones_out | Autograd=autograd.manual.out_variant
-full(int[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=factories.full
-full.out(int[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.full_out | Autograd=autograd.manual.out_variant
-zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor | CompositeExplicitAutograd=factories.zeros_like
-ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor | CompositeExplicitAutograd=factories.ones_like
-full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor | CompositeExplicitAutograd=factories.full_like
-new_zeros(Tensor self, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=factories.new_zeros
-new_ones(Tensor self, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=factories.new_ones
-new_full(Tensor self, int[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=factories.new_full
-eye(int n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=factories.eye
-eye.out(int n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.eye_out | Autograd=autograd.manual.out_variant
-eye.m(int n, int m, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=factories.eye_m
-eye.m_out(int n, int m, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.eye_m_out | Autograd=autograd.manual.out_variant
-arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=factories.arange
-arange.out(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.arange_out | Autograd=autograd.manual.out_variant
-arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=factories.arange_start
-arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=factories.arange_start_step
-arange.start_out(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.arange_start_out | Autograd=autograd.manual.out_variant
-linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=factories.linspace
-linspace.out(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.linspace_out | Autograd=autograd.manual.out_variant
-scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=factories.scalar_tensor
-linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=ranges.linspace_of_tensors
-linspace.Tensor_Tensor_out(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.linspace_Tensor_Tensor_out
-linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=ranges.linspace_of_tensors
-linspace.Tensor_Scalar_out(Tensor start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.linspace_Tensor_Scalar_out
-linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=ranges.linspace_of_tensors
-linspace.Scalar_Tensor_out(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.linspace_Scalar_Tensor_out
-logspace(Scalar start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=ranges.logspace
-logspace.out(Scalar start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.logspace_out | Autograd=autograd.manual.out_variant
-logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=ranges.logspace_of_tensors
-logspace.Tensor_Tensor_out(Tensor start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.logspace_Tensor_Tensor_out
-logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=ranges.logspace_of_tensors
-logspace.Tensor_Scalar_out(Tensor start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.logspace_Tensor_Scalar_out
-logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=ranges.logspace_of_tensors
-logspace.Scalar_Tensor_out(Scalar start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.logspace_Scalar_Tensor_out
-range(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=ranges.range
-range.step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=ranges.range_step
-range.out(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.range_out | Autograd=autograd.manual.out_variant
-empty_permuted(int[] size, int[] physical_layout, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=ranges.empty_permuted
-tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=grids.tril_indices
-triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=grids.triu_indices
-_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor | CPU=fft.leaves._fft_r2c | Autograd=_generated.autograd_nodes.FftR2CBackward0
-_fft_r2c.out(Tensor self, int[] dim, int normalization, bool onesided, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._fft_r2c_out | Autograd=autograd.manual.out_variant
-_fft_c2r(Tensor self, int[] dim, int normalization, int last_dim_size) -> Tensor | CPU=fft.leaves._fft_c2r | Autograd=_generated.autograd_nodes.FftC2RBackward0
-_fft_c2r.out(Tensor self, int[] dim, int normalization, int last_dim_size, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._fft_c2r_out | Autograd=autograd.manual.out_variant
-_fft_c2c(Tensor self, int[] dim, int normalization, bool forward) -> Tensor | CPU=fft.leaves._fft_c2c | Autograd=_generated.autograd_nodes.FftC2CBackward0
-_fft_c2c.out(Tensor self, int[] dim, int normalization, bool forward, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._fft_c2c_out | Autograd=autograd.manual.out_variant
-fft_fft(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor | CompositeImplicitAutograd=fft.one_dimension.fft_fft
-fft_fft.out(Tensor self, int? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=fft.outputs.fft_fft_out | Autograd=autograd.manual.out_variant
-fft_ifft(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor | CompositeImplicitAutograd=fft.one_dimension.fft_ifft
-fft_ifft.out(Tensor self, int? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=fft.outputs.fft_ifft_out | Autograd=autograd.manual.out_variant
-fft_rfft(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor | CompositeImplicitAutograd=fft.one_dimension.fft_rfft
-fft_rfft.out(Tensor self, int? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=fft.outputs.fft_rfft_out | Autograd=autograd.manual.out_variant
-fft_irfft(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor | CompositeImplicitAutograd=fft.one_dimension.fft_irfft
-fft_irfft.out(Tensor self, int? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=fft.outputs.fft_irfft_out | Autograd=autograd.manual.out_variant
-fft_hfft(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor | CompositeImplicitAutograd=fft.one_dimension.fft_hfft
-fft_hfft.out(Tensor self, int? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=fft.outputs.fft_hfft_out | Autograd=autograd.manual.out_variant
-fft_ihfft(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor | CompositeImplicitAutograd=fft.one_dimension.fft_ihfft
-fft_ihfft.out(Tensor self, int? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=fft.outputs.fft_ihfft_out | Autograd=autograd.manual.out_variant
-fft_fft2(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor | CompositeImplicitAutograd=fft.many_dimensions.fft_fft2
-fft_fft2.out(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=fft.outputs.fft_fft2_out | Autograd=autograd.manual.out_variant
-fft_ifft2(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor | CompositeImplicitAutograd=fft.many_dimensions.fft_ifft2
-fft_ifft2.out(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=fft.outputs.fft_ifft2_out | Autograd=autograd.manual.out_variant
-fft_rfft2(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor | CompositeImplicitAutograd=fft.many_dimensions.fft_rfft2
-fft_rfft2.out(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=fft.outputs.fft_rfft2_out | Autograd=autograd.manual.out_variant
-fft_irfft2(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor | CompositeImplicitAutograd=fft.many_dimensions.fft_irfft2
-fft_irfft2.out(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=fft.outputs.fft_irfft2_out | Autograd=autograd.manual.out_variant
-fft_hfft2(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor | CompositeImplicitAutograd=fft.many_dimensions.fft_hfft2
-fft_hfft2.out(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=fft.outputs.fft_hfft2_out | Autograd=autograd.manual.out_variant
-fft_ihfft2(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor | CompositeImplicitAutograd=fft.many_dimensions.fft_ihfft2
-fft_ihfft2.out(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=fft.outputs.fft_ihfft2_out | Autograd=autograd.manual.out_variant
-fft_fftn(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor | CompositeImplicitAutograd=fft.many_dimensions.fft_fftn
-fft_fftn.out(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=fft.outputs.fft_fftn_out | Autograd=autograd.manual.out_variant
-fft_ifftn(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor | CompositeImplicitAutograd=fft.many_dimensions.fft_ifftn
-fft_ifftn.out(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=fft.outputs.fft_ifftn_out | Autograd=autograd.manual.out_variant
-fft_rfftn(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor | CompositeImplicitAutograd=fft.many_dimensions.fft_rfftn
-fft_rfftn.out(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=fft.outputs.fft_rfftn_out | Autograd=autograd.manual.out_variant
-fft_irfftn(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor | CompositeImplicitAutograd=fft.many_dimensions.fft_irfftn
-fft_irfftn.out(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=fft.outputs.fft_irfftn_out | Autograd=autograd.manual.out_variant
-fft_hfftn(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor | CompositeImplicitAutograd=fft.many_dimensions.fft_hfftn
-fft_hfftn.out(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=fft.outputs.fft_hfftn_out | Autograd=autograd.manual.out_variant
-fft_ihfftn(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor | CompositeImplicitAutograd=fft.many_dimensions.fft_ihfftn
-fft_ihfftn.out(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=fft.outputs.fft_ihfftn_out | Autograd=autograd.manual.out_variant
-fft_fftfreq(int n, float d=1.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=fft.frequencies.fft_fftfreq
-fft_fftfreq.out(int n, float d=1.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.fft_fftfreq_out | Autograd=autograd.manual.out_variant
-fft_rfftfreq(int n, float d=1.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=fft.frequencies.fft_rfftfreq
-fft_rfftfreq.out(int n, float d=1.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.fft_rfftfreq_out | Autograd=autograd.manual.out_variant
-fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor | CompositeImplicitAutograd=fft.frequencies.fft_fftshift
-fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor | CompositeImplicitAutograd=fft.frequencies.fft_ifftshift
-bartlett_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=fft.signal_windows.bartlett_window
-bartlett_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=fft.signal_windows.bartlett_window_periodic
-blackman_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=fft.signal_windows.blackman_window
-blackman_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=fft.signal_windows.blackman_window_periodic
-hann_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=fft.signal_windows.hann_window
-hann_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=fft.signal_windows.hann_window_periodic
-hamming_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=fft.signal_windows.hamming_window
-hamming_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=fft.signal_windows.hamming_window_periodic
-hamming_window.periodic_alpha(int window_length, bool periodic, float alpha, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=fft.signal_windows.hamming_window_periodic_alpha
-hamming_window.periodic_alpha_beta(int window_length, bool periodic, float alpha, float beta, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=fft.signal_windows.hamming_window_periodic_alpha_beta
-kaiser_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=fft.signal_windows.kaiser_window
-kaiser_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=fft.signal_windows.kaiser_window_periodic
-kaiser_window.beta(int window_length, bool periodic, float beta, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=fft.signal_windows.kaiser_window_beta
-stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor | CompositeImplicitAutograd=fft.short_time.stft
-stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, str pad_mode="reflect", bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor | CompositeImplicitAutograd=fft.short_time.stft_center
-istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor | CompositeImplicitAutograd=fft.short_time.istft
-index.Tensor(Tensor self, Tensor?[] indices) -> Tensor | CPU=indexing.index | CUDA=cuda.indexing.index | Autograd=_generated.autograd_nodes.IndexBackward0
-index.Tensor_out(Tensor self, Tensor?[] indices, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.index_Tensor_out | CUDA=_generated.cuda_variants.index_Tensor_out | Autograd=autograd.manual.out_variant
-index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!) | CPU=indexing.index_put_ | CUDA=cuda.indexing.index_put_ | Autograd=_generated.autograd_nodes.IndexPutBackward0
-_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> Tensor(a!) | CPU=indexing._index_put_impl_ | CUDA=cuda.indexing._index_put_impl_ | Autograd=_generated.autograd_nodes.IndexPutImplBackward0
-gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor | CPU=scatter_gather.gather | Meta=scatter_gather.gather | CUDA=cuda.scatter_gather.gather | Autograd=_generated.autograd_nodes.GatherBackward0
-gather.out(Tensor self, int dim, Tensor index, *, bool sparse_grad=False, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.gather_out | Meta=_generated.variants.gather_out | CUDA=_generated.cuda_variants.gather_out | Autograd=autograd.manual.out_variant
-scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor | CPU=scatter_gather.scatter_src | Meta=scatter_gather.scatter_src | CUDA=cuda.scatter_gather.scatter_src | Autograd=_generated.autograd_nodes.ScatterBackward0
-scatter_.src(Tensor(a!) self, int dim, Tensor index, Tensor src) -> Tensor(a!) | CPU=_generated.variants.scatter__src | Meta=_generated.variants.scatter__src | CUDA=_generated.cuda_variants.scatter__src | Autograd=_generated.autograd_nodes.ScatterBackward0
-scatter.src_out(Tensor self, int dim, Tensor index, Tensor src, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.scatter_src_out | Meta=_generated.variants.scatter_src_out | CUDA=_generated.cuda_variants.scatter_src_out | Autograd=autograd.manual.out_variant
-scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor | CPU=scatter_gather.scatter_value | Meta=scatter_gather.scatter_value | CUDA=cuda.scatter_gather.scatter_value | Autograd=_generated.autograd_nodes.ScatterBackward1
-scatter_.value(Tensor(a!) self, int dim, Tensor index, Scalar value) -> Tensor(a!) | CPU=_generated.variants.scatter__value | Meta=_generated.variants.scatter__value | CUDA=_generated.cuda_variants.scatter__value | Autograd=_generated.autograd_nodes.ScatterBackward1
-scatter.value_out(Tensor self, int dim, Tensor index, Scalar value, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.scatter_value_out | Meta=_generated.variants.scatter_value_out | CUDA=_generated.cuda_variants.scatter_value_out | Autograd=autograd.manual.out_variant
-scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor | CPU=scatter_gather.scatter_reduce | Meta=scatter_gather.scatter_reduce | CUDA=cuda.scatter_gather.scatter_reduce | Autograd=_generated.autograd_nodes.ScatterBackward2
-scatter_.reduce(Tensor(a!) self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor(a!) | CPU=_generated.variants.scatter__reduce | Meta=_generated.variants.scatter__reduce | CUDA=_generated.cuda_variants.scatter__reduce | Autograd=_generated.autograd_nodes.ScatterBackward2
-scatter.reduce_out(Tensor self, int dim, Tensor index, Tensor src, *, str reduce, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.scatter_reduce_out | Meta=_generated.variants.scatter_reduce_out | CUDA=_generated.cuda_variants.scatter_reduce_out | Autograd=autograd.manual.out_variant
-scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor | CPU=scatter_gather.scatter_value_reduce | Meta=scatter_gather.scatter_value_reduce | CUDA=cuda.scatter_gather.scatter_value_reduce | Autograd=_generated.autograd_nodes.ScatterBackward3
-scatter_.value_reduce(Tensor(a!) self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor(a!) | CPU=_generated.variants.scatter__value_reduce | Meta=_generated.variants.scatter__value_reduce | CUDA=_generated.cuda_variants.scatter__value_reduce | Autograd=_generated.autograd_nodes.ScatterBackward3
-scatter.value_reduce_out(Tensor self, int dim, Tensor index, Scalar value, *, str reduce, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.scatter_value_reduce_out | Meta=_generated.variants.scatter_value_reduce_out | CUDA=_generated.cuda_variants.scatter_value_reduce_out | Autograd=autograd.manual.out_variant
-scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor | CPU=scatter_gather.scatter_add | Meta=scatter_gather.scatter_add | CUDA=cuda.scatter_gather.scatter_add | Autograd=_generated.autograd_nodes.ScatterAddBackward0
-scatter_add_(Tensor(a!) self, int dim, Tensor index, Tensor src) -> Tensor(a!) | CPU=_generated.variants.scatter_add_ | Meta=_generated.variants.scatter_add_ | CUDA=_generated.cuda_variants.scatter_add_ | Autograd=_generated.autograd_nodes.ScatterAddBackward0
-scatter_add.out(Tensor self, int dim, Tensor index, Tensor src, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.scatter_add_out | Meta=_generated.variants.scatter_add_out | CUDA=_generated.cuda_variants.scatter_add_out | Autograd=autograd.manual.out_variant
-index_select(Tensor self, int dim, Tensor index) -> Tensor | CPU=scatter_gather.index_select | Meta=scatter_gather.index_select | CUDA=cuda.scatter_gather.index_select | Autograd=_generated.autograd_nodes.IndexSelectBackward0
-index_select.out(Tensor self, int dim, Tensor index, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.index_select_out | Meta=_generated.variants.index_select_out | CUDA=_generated.cuda_variants.index_select_out | Autograd=autograd.manual.out_variant
-index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor | CPU=scatter_gather.index_add | Meta=scatter_gather.index_add | CUDA=cuda.scatter_gather.index_add | Autograd=_generated.autograd_nodes.IndexAddBackward0
-index_add_(Tensor(a!) self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor(a!) | CPU=_generated.variants.index_add_ | Meta=_generated.variants.index_add_ | CUDA=_generated.cuda_variants.index_add_ | Autograd=_generated.autograd_nodes.IndexAddBackward0
-index_add.out(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.index_add_out | Meta=_generated.variants.index_add_out | CUDA=_generated.cuda_variants.index_add_out | Autograd=autograd.manual.out_variant
-masked_select(Tensor self, Tensor mask) -> Tensor | CPU=indexing.masked_select | CUDA=cuda.compaction.masked_select | Autograd=_generated.autograd_nodes.MaskedSelectBackward0
-masked_select.out(Tensor self, Tensor mask, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.masked_select_out | CUDA=_generated.cuda_variants.masked_select_out | Autograd=autograd.manual.out_variant
-nonzero(Tensor self) -> Tensor | CPU=indexing.nonzero | CUDA=cuda.compaction.nonzero
-nonzero.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.nonzero_out | CUDA=_generated.cuda_variants.nonzero_out
-nonzero_static(Tensor self, *, int size, int fill_value=-1) -> Tensor | CPU=indexing.nonzero_static
-nonzero_static.out(Tensor self, *, int size, int fill_value=-1, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.nonzero_static_out
-index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor | CompositeExplicitAutograd=indexing.index_put | CUDA=cuda.indexing.index_put | Autograd=_generated.autograd_nodes.IndexPutBackward0
-nonzero_numpy(Tensor self) -> Tensor[] | CompositeImplicitAutograd=indexing.nonzero_numpy
-argwhere(Tensor self) -> Tensor | CompositeImplicitAutograd=_generated.ops.nonzero
-cat(Tensor[] tensors, int dim=0) -> Tensor | CPU=joining.cat | Meta=joining.cat | CUDA=cuda.joining.cat | Autograd=_generated.autograd_kernels.cat
-cat.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.cat_out | Meta=_generated.variants.cat_out | CUDA=_generated.cuda_variants.cat_out | Autograd=autograd.manual.out_variant
-flip(Tensor self, int[] dims) -> Tensor | CPU=shape.flip | Meta=shape.flip | CUDA=cuda.moving.flip | Autograd=_generated.autograd_nodes.FlipBackward0
-roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor | CPU=shape.roll | Meta=shape.roll | CUDA=cuda.moving.roll | Autograd=_generated.autograd_nodes.RollBackward0
-repeat(Tensor self, int[] repeats) -> Tensor | CPU=shape.repeat | Meta=shape.repeat | CUDA=cuda.moving.repeat | Autograd=_generated.autograd_nodes.RepeatBackward0
-repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor | CPU=shape.repeat_interleave_Tensor | CUDA=cuda.compaction.repeat_interleave_Tensor
-repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) -> Tensor | CompositeImplicitAutograd=shape.repeat_interleave_self_Tensor
-repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? output_size=None) -> Tensor | CompositeImplicitAutograd=shape.repeat_interleave_self_int
-tril(Tensor self, int diagonal=0) -> Tensor | CPU=shape.tril | Meta=shape.tril | CUDA=cuda.moving.tril | Autograd=_generated.autograd_nodes.TrilBackward0
-tril_(Tensor(a!) self, int diagonal=0) -> Tensor(a!) | CPU=_generated.variants.tril_ | Meta=_generated.variants.tril_ | CUDA=_generated.cuda_variants.tril_ | Autograd=_generated.autograd_nodes.TrilBackward0
-tril.out(Tensor self, int diagonal=0, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.tril_out | Meta=_generated.variants.tril_out | CUDA=_generated.cuda_variants.tril_out | Autograd=autograd.manual.out_variant
-triu(Tensor self, int diagonal=0) -> Tensor | CPU=shape.triu | Meta=shape.triu | CUDA=cuda.moving.triu | Autograd=_generated.autograd_nodes.TriuBackward0
-triu_(Tensor(a!) self, int diagonal=0) -> Tensor(a!) | CPU=_generated.variants.triu_ | Meta=_generated.variants.triu_ | CUDA=_generated.cuda_variants.triu_ | Autograd=_generated.autograd_nodes.TriuBackward0
-triu.out(Tensor self, int diagonal=0, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.triu_out | Meta=_generated.variants.triu_out | CUDA=_generated.cuda_variants.triu_out | Autograd=autograd.manual.out_variant
-stack(Tensor[] tensors, int dim=0) -> Tensor | CompositeExplicitAutograd=joining.stack | Autograd=_generated.autograd_kernels.stack
-stack.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.stack_out | Autograd=autograd.manual.out_variant
-tile(Tensor self, int[] dims) -> Tensor | CompositeImplicitAutograd=shape.tile
-broadcast_tensors(Tensor[] tensors) -> Tensor[] | CompositeImplicitAutograd=shape.broadcast_tensors
-flatten_dense_tensors(Tensor[] tensors) -> Tensor | CompositeImplicitAutograd=stacking.flatten_dense_tensors
-unflatten_dense_tensors(Tensor flat, Tensor[] tensors) -> Tensor[] | CompositeImplicitAutograd=stacking.unflatten_dense_tensors
-pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0.0, str padding_side="right") -> Tensor | CompositeImplicitAutograd=packing.pad_sequence
-_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix) -> () | CompositeExplicitAutograd=linalg.errors._linalg_check_errors
-linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor | CompositeImplicitAutograd=linalg.matrix_norms.linalg_norm
-linalg_norm.out(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.linalg_norm_out | Autograd=autograd.manual.out_variant
-linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor | CompositeImplicitAutograd=linalg.matrix_norms.linalg_norm_ord_str
-linalg_norm.ord_str_out(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.linalg_norm_ord_str_out | Autograd=autograd.manual.out_variant
-linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor | CompositeImplicitAutograd=linalg.matrix_norms.linalg_matrix_norm
-linalg_matrix_norm.out(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.linalg_matrix_norm_out | Autograd=autograd.manual.out_variant
-linalg_matrix_norm.str_ord(Tensor self, str ord="fro", int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor | CompositeImplicitAutograd=linalg.matrix_norms.linalg_matrix_norm_str_ord
-linalg_matrix_norm.str_ord_out(Tensor self, str ord="fro", int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.linalg_matrix_norm_str_ord_out | Autograd=autograd.manual.out_variant
-frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor | CompositeImplicitAutograd=linalg.matrix_norms.frobenius_norm_dim
-frobenius_norm.out(Tensor self, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.frobenius_norm_out | Autograd=autograd.manual.out_variant
-nuclear_norm(Tensor self, bool keepdim=False) -> Tensor | CompositeImplicitAutograd=linalg.matrix_norms.nuclear_norm
-nuclear_norm.out(Tensor self, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.nuclear_norm_out | Autograd=autograd.manual.out_variant
-nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor | CompositeImplicitAutograd=linalg.matrix_norms.nuclear_norm_dim
-nuclear_norm.dim_out(Tensor self, int[2] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.nuclear_norm_dim_out | Autograd=autograd.manual.out_variant
-norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor | CompositeImplicitAutograd=linalg.matrix_norms.norm_except_dim
-_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots) | CPU=linalg.determinants._linalg_det | Autograd=_generated.autograd_nodes.LinalgDetBackward0
-_linalg_det.result(Tensor A, *, Tensor(a!) result, Tensor(b!) LU, Tensor(c!) pivots) -> (Tensor(a!) result, Tensor(b!) LU, Tensor(c!) pivots) | CPU=_generated.variants._linalg_det_result | Autograd=autograd.manual.out_variant
-linalg_det(Tensor A) -> Tensor | CompositeImplicitAutograd=linalg.determinants.linalg_det
-linalg_det.out(Tensor A, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.linalg_det_out | Autograd=autograd.manual.out_variant
-det(Tensor self) -> Tensor | CompositeImplicitAutograd=_generated.ops.linalg_det
-_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots) | CPU=linalg.determinants._linalg_slogdet | Autograd=_generated.autograd_nodes.LinalgSlogdetBackward0
-_linalg_slogdet.sign(Tensor A, *, Tensor(a!) sign, Tensor(b!) logabsdet, Tensor(c!) LU, Tensor(d!) pivots) -> (Tensor(a!) sign, Tensor(b!) logabsdet, Tensor(c!) LU, Tensor(d!) pivots) | CPU=_generated.variants._linalg_slogdet_sign | Autograd=autograd.manual.out_variant
-linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet) | CompositeImplicitAutograd=linalg.determinants.linalg_slogdet
-linalg_slogdet.out(Tensor A, *, Tensor(a!) sign, Tensor(b!) logabsdet) -> (Tensor(a!) sign, Tensor(b!) logabsdet) | CompositeExplicitAutograd=_generated.variants.linalg_slogdet_out | Autograd=autograd.manual.out_variant
-slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet) | CompositeImplicitAutograd=linalg.determinants.slogdet
-slogdet.out(Tensor self, *, Tensor(a!) sign, Tensor(b!) logabsdet) -> (Tensor(a!) sign, Tensor(b!) logabsdet) | CompositeExplicitAutograd=_generated.variants.slogdet_out | Autograd=autograd.manual.out_variant
-logdet(Tensor self) -> Tensor | CompositeImplicitAutograd=linalg.determinants.logdet
-linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info) | CPU=linalg.inverse.linalg_inv_ex | Autograd=_generated.autograd_nodes.LinalgInvExBackward0
-linalg_inv_ex.inverse(Tensor A, *, bool check_errors=False, Tensor(a!) inverse, Tensor(b!) info) -> (Tensor(a!) inverse, Tensor(b!) info) | CPU=_generated.variants.linalg_inv_ex_inverse | Autograd=autograd.manual.out_variant
-linalg_inv(Tensor A) -> Tensor | CompositeImplicitAutograd=linalg.inverse.linalg_inv
-linalg_inv.out(Tensor A, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.linalg_inv_out | Autograd=autograd.manual.out_variant
-inverse(Tensor self) -> Tensor | CompositeImplicitAutograd=_generated.ops.linalg_inv
-inverse.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.linalg_inv_out
-linalg_tensorinv(Tensor self, int ind=2) -> Tensor | CompositeImplicitAutograd=linalg.inverse.linalg_tensorinv
-linalg_tensorinv.out(Tensor self, int ind=2, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.linalg_tensorinv_out | Autograd=autograd.manual.out_variant
-_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor LU, Tensor pivots, Tensor info) | CPU=linalg.solving._linalg_solve_ex | Autograd=_generated.autograd_nodes.LinalgSolveExBackward0
-_linalg_solve_ex.result(Tensor A, Tensor B, *, bool left=True, bool check_errors=False, Tensor(a!) result, Tensor(b!) LU, Tensor(c!) pivots, Tensor(d!) info) -> (Tensor(a!) result, Tensor(b!) LU, Tensor(c!) pivots, Tensor(d!) info) | CPU=_generated.variants._linalg_solve_ex_result | Autograd=autograd.manual.out_variant
-linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info) | CompositeImplicitAutograd=linalg.solving.linalg_solve_ex
-linalg_solve_ex.out(Tensor A, Tensor B, *, bool left=True, bool check_errors=False, Tensor(a!) result, Tensor(b!) info) -> (Tensor(a!) result, Tensor(b!) info) | CompositeExplicitAutograd=_generated.variants.linalg_solve_ex_out | Autograd=autograd.manual.out_variant
-linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor | CompositeImplicitAutograd=linalg.solving.linalg_solve
-linalg_solve.out(Tensor A, Tensor B, *, bool left=True, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.linalg_solve_out | Autograd=autograd.manual.out_variant
-linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor | CompositeImplicitAutograd=linalg.solving.linalg_tensorsolve
-linalg_tensorsolve.out(Tensor self, Tensor other, int[]? dims=None, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.linalg_tensorsolve_out | Autograd=autograd.manual.out_variant
-linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor | CPU=linalg.triangular.linalg_solve_triangular | Autograd=_generated.autograd_nodes.LinalgSolveTriangularBackward0
-linalg_solve_triangular.out(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.linalg_solve_triangular_out | Autograd=autograd.manual.out_variant
-triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient) | CPU=linalg.triangular.triangular_solve | Autograd=_generated.autograd_nodes.TriangularSolveBackward0
-triangular_solve.X(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False, *, Tensor(a!) solution, Tensor(b!) cloned_coefficient) -> (Tensor(a!) solution, Tensor(b!) cloned_coefficient) | CPU=_generated.variants.triangular_solve_X | Autograd=autograd.manual.out_variant
-linalg_matrix_power(Tensor self, int n) -> Tensor | CompositeImplicitAutograd=linalg.powers.linalg_matrix_power
-linalg_matrix_power.out(Tensor self, int n, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.linalg_matrix_power_out | Autograd=autograd.manual.out_variant
-matrix_power(Tensor self, int n) -> Tensor | CompositeImplicitAutograd=_generated.ops.linalg_matrix_power
-matrix_power.out(Tensor self, int n, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.linalg_matrix_power_out
-linalg_matrix_exp(Tensor self) -> Tensor | CPU=linalg.exponential.linalg_matrix_exp | Autograd=_generated.autograd_nodes.LinalgMatrixExpBackward0
-linalg_matrix_exp.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.linalg_matrix_exp_out | Autograd=autograd.manual.out_variant
-matrix_exp(Tensor self) -> Tensor | CompositeImplicitAutograd=_generated.ops.linalg_matrix_exp
-linalg_vander(Tensor x, *, int? N=None) -> Tensor | CompositeImplicitAutograd=linalg.powers.linalg_vander
-linalg__powsum(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor | CPU=norms.linalg__powsum | Meta=norms.linalg__powsum | Autograd=_generated.autograd_nodes.LinalgPowsumBackward0
-linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info) | CPU=linalg.cholesky.linalg_cholesky_ex | Autograd=_generated.autograd_nodes.LinalgCholeskyExBackward0
-linalg_cholesky_ex.L(Tensor self, *, bool upper=False, bool check_errors=False, Tensor(a!) L, Tensor(b!) info) -> (Tensor(a!) L, Tensor(b!) info) | CPU=_generated.variants.linalg_cholesky_ex_L | Autograd=autograd.manual.out_variant
-linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor | CompositeImplicitAutograd=linalg.cholesky.linalg_cholesky
-linalg_cholesky.out(Tensor self, *, bool upper=False, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.linalg_cholesky_out | Autograd=autograd.manual.out_variant
-cholesky(Tensor self, bool upper=False) -> Tensor | CPU=linalg.cholesky.cholesky | Autograd=_generated.autograd_nodes.CholeskyBackward0
-cholesky.out(Tensor self, bool upper=False, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.cholesky_out | Autograd=autograd.manual.out_variant
-cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor | CPU=linalg.cholesky.cholesky_solve | Autograd=_generated.autograd_nodes.CholeskySolveBackward0
-cholesky_solve.out(Tensor self, Tensor input2, bool upper=False, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.cholesky_solve_out | Autograd=autograd.manual.out_variant
-cholesky_inverse(Tensor self, bool upper=False) -> Tensor | CPU=linalg.cholesky.cholesky_inverse | Autograd=_generated.autograd_nodes.CholeskyInverseBackward0
-cholesky_inverse.out(Tensor self, bool upper=False, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.cholesky_inverse_out | Autograd=autograd.manual.out_variant
-linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R) | CPU=linalg.qr.linalg_qr | Autograd=_generated.autograd_nodes.LinalgQrBackward0
-linalg_qr.out(Tensor A, str mode="reduced", *, Tensor(a!) Q, Tensor(b!) R) -> (Tensor(a!) Q, Tensor(b!) R) | CPU=_generated.variants.linalg_qr_out | Autograd=autograd.manual.out_variant
-qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R) | CompositeImplicitAutograd=linalg.qr.qr
-qr.Q(Tensor self, bool some=True, *, Tensor(a!) Q, Tensor(b!) R) -> (Tensor(a!) Q, Tensor(b!) R) | CompositeExplicitAutograd=_generated.variants.qr_Q | Autograd=autograd.manual.out_variant
-geqrf(Tensor self) -> (Tensor a, Tensor tau) | CPU=linalg.qr.geqrf | Autograd=_generated.autograd_nodes.GeqrfBackward0
-geqrf.a(Tensor self, *, Tensor(a!) a, Tensor(b!) tau) -> (Tensor(a!) a, Tensor(b!) tau) | CPU=_generated.variants.geqrf_a | Autograd=autograd.manual.out_variant
-linalg_householder_product(Tensor input, Tensor tau) -> Tensor | CPU=linalg.reflections.linalg_householder_product | Autograd=_generated.autograd_nodes.LinalgHouseholderProductBackward0
-linalg_householder_product.out(Tensor input, Tensor tau, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.linalg_householder_product_out | Autograd=autograd.manual.out_variant
-orgqr(Tensor self, Tensor input2) -> Tensor | CompositeImplicitAutograd=_generated.ops.linalg_householder_product
-orgqr.out(Tensor self, Tensor input2, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.linalg_householder_product_out
-ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor | CPU=linalg.reflections.ormqr | Autograd=_generated.autograd_nodes.OrmqrBackward0
-ormqr.out(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.ormqr_out | Autograd=autograd.manual.out_variant
-_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh) | CPU=linalg.svd._linalg_svd | Autograd=_generated.autograd_nodes.LinalgSvdBackward0
-_linalg_svd.U(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None, Tensor(a!) U, Tensor(b!) S, Tensor(c!) Vh) -> (Tensor(a!) U, Tensor(b!) S, Tensor(c!) Vh) | CPU=_generated.variants._linalg_svd_U | Autograd=autograd.manual.out_variant
-linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh) | CompositeImplicitAutograd=linalg.svd.linalg_svd
-linalg_svd.U(Tensor A, bool full_matrices=True, *, str? driver=None, Tensor(a!) U, Tensor(b!) S, Tensor(c!) Vh) -> (Tensor(a!) U, Tensor(b!) S, Tensor(c!) Vh) | CompositeExplicitAutograd=_generated.variants.linalg_svd_U | Autograd=autograd.manual.out_variant
-linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor | CompositeImplicitAutograd=linalg.svd.linalg_svdvals
-linalg_svdvals.out(Tensor A, *, str? driver=None, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.linalg_svdvals_out | Autograd=autograd.manual.out_variant
-svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V) | CompositeImplicitAutograd=linalg.svd.svd
-svd.U(Tensor self, bool some=True, bool compute_uv=True, *, Tensor(a!) U, Tensor(b!) S, Tensor(c!) V) -> (Tensor(a!) U, Tensor(b!) S, Tensor(c!) V) | CompositeExplicitAutograd=_generated.variants.svd_U | Autograd=autograd.manual.out_variant
-_linalg_eigh(Tensor A, str UPLO="L", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors) | CPU=linalg.eigen._linalg_eigh | Autograd=_generated.autograd_nodes.LinalgEighBackward0
-_linalg_eigh.eigenvalues(Tensor A, str UPLO="L", bool compute_v=True, *, Tensor(a!) eigenvalues, Tensor(b!) eigenvectors) -> (Tensor(a!) eigenvalues, Tensor(b!) eigenvectors) | CPU=_generated.variants._linalg_eigh_eigenvalues | Autograd=autograd.manual.out_variant
-linalg_eigh(Tensor self, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors) | CompositeImplicitAutograd=linalg.eigen.linalg_eigh
-linalg_eigh.eigvals(Tensor self, str UPLO="L", *, Tensor(a!) eigenvalues, Tensor(b!) eigenvectors) -> (Tensor(a!) eigenvalues, Tensor(b!) eigenvectors) | CompositeExplicitAutograd=_generated.variants.linalg_eigh_eigvals | Autograd=autograd.manual.out_variant
-linalg_eigvalsh(Tensor self, str UPLO="L") -> Tensor | CompositeImplicitAutograd=linalg.eigen.linalg_eigvalsh
-linalg_eigvalsh.out(Tensor self, str UPLO="L", *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.linalg_eigvalsh_out | Autograd=autograd.manual.out_variant
-linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors) | CPU=linalg.eigen.linalg_eig | Autograd=_generated.autograd_nodes.LinalgEigBackward0
-linalg_eig.out(Tensor self, *, Tensor(a!) eigenvalues, Tensor(b!) eigenvectors) -> (Tensor(a!) eigenvalues, Tensor(b!) eigenvectors) | CPU=_generated.variants.linalg_eig_out | Autograd=autograd.manual.out_variant
-_linalg_eigvals(Tensor self) -> Tensor | CPU=linalg.eigen._linalg_eigvals
-linalg_eigvals(Tensor self) -> Tensor | CompositeImplicitAutograd=linalg.eigen.linalg_eigvals
-linalg_eigvals.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.linalg_eigvals_out | Autograd=autograd.manual.out_variant
-linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info) | CPU=linalg.lu.linalg_lu_factor_ex | Autograd=_generated.autograd_nodes.LinalgLuFactorExBackward0
-linalg_lu_factor_ex.out(Tensor A, *, bool pivot=True, bool check_errors=False, Tensor(a!) LU, Tensor(b!) pivots, Tensor(c!) info) -> (Tensor(a!) LU, Tensor(b!) pivots, Tensor(c!) info) | CPU=_generated.variants.linalg_lu_factor_ex_out | Autograd=autograd.manual.out_variant
-linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots) | CompositeImplicitAutograd=linalg.lu.linalg_lu_factor
-linalg_lu_factor.out(Tensor A, *, bool pivot=True, Tensor(a!) LU, Tensor(b!) pivots) -> (Tensor(a!) LU, Tensor(b!) pivots) | CompositeExplicitAutograd=_generated.variants.linalg_lu_factor_out | Autograd=autograd.manual.out_variant
-linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U) | CPU=linalg.lu.linalg_lu | Autograd=_generated.autograd_nodes.LinalgLuBackward0
-linalg_lu.out(Tensor A, *, bool pivot=True, Tensor(a!) P, Tensor(b!) L, Tensor(c!) U) -> (Tensor(a!) P, Tensor(b!) L, Tensor(c!) U) | CPU=_generated.variants.linalg_lu_out | Autograd=autograd.manual.out_variant
-lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U) | CPU=linalg.lu.lu_unpack | Autograd=_generated.autograd_nodes.LuUnpackBackward0
-lu_unpack.out(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True, *, Tensor(a!) P, Tensor(b!) L, Tensor(c!) U) -> (Tensor(a!) P, Tensor(b!) L, Tensor(c!) U) | CPU=_generated.variants.lu_unpack_out | Autograd=autograd.manual.out_variant
-_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info) | CompositeImplicitAutograd=linalg.lu._lu_with_info
-linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor | CPU=linalg.lu_solve.linalg_lu_solve | Autograd=_generated.autograd_nodes.LinalgLuSolveBackward0
-linalg_lu_solve.out(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.linalg_lu_solve_out | Autograd=autograd.manual.out_variant
-lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor | CompositeImplicitAutograd=linalg.lu_solve.lu_solve
-lu_solve.out(Tensor self, Tensor LU_data, Tensor LU_pivots, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.lu_solve_out | Autograd=autograd.manual.out_variant
-linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info) | CPU=linalg.ldl.linalg_ldl_factor_ex | Autograd=_generated.autograd_nodes.LinalgLdlFactorExBackward0
-linalg_ldl_factor_ex.out(Tensor self, *, bool hermitian=False, bool check_errors=False, Tensor(a!) LD, Tensor(b!) pivots, Tensor(c!) info) -> (Tensor(a!) LD, Tensor(b!) pivots, Tensor(c!) info) | CPU=_generated.variants.linalg_ldl_factor_ex_out | Autograd=autograd.manual.out_variant
-linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots) | CompositeImplicitAutograd=linalg.ldl.linalg_ldl_factor
-linalg_ldl_factor.out(Tensor self, *, bool hermitian=False, Tensor(a!) LD, Tensor(b!) pivots) -> (Tensor(a!) LD, Tensor(b!) pivots) | CompositeExplicitAutograd=_generated.variants.linalg_ldl_factor_out | Autograd=autograd.manual.out_variant
-linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor | CPU=linalg.ldl.linalg_ldl_solve | Autograd=_generated.autograd_nodes.LinalgLdlSolveBackward0
-linalg_ldl_solve.out(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.linalg_ldl_solve_out | Autograd=autograd.manual.out_variant
-linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values) | CPU=linalg.least_squares.linalg_lstsq | Autograd=_generated.autograd_nodes.LinalgLstsqBackward0
-linalg_lstsq.out(Tensor self, Tensor b, float? rcond=None, *, str? driver=None, Tensor(a!) solution, Tensor(b!) residuals, Tensor(c!) rank, Tensor(d!) singular_values) -> (Tensor(a!) solution, Tensor(b!) residuals, Tensor(c!) rank, Tensor(d!) singular_values) | CPU=_generated.variants.linalg_lstsq_out | Autograd=autograd.manual.out_variant
-linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor | CPU=linalg.pseudo_inverse.linalg_pinv_atol_rtol_tensor | Autograd=_generated.autograd_nodes.LinalgPinvBackward0
-linalg_pinv.atol_rtol_tensor_out(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.linalg_pinv_atol_rtol_tensor_out | Autograd=autograd.manual.out_variant
-linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor | CompositeImplicitAutograd=linalg.pseudo_inverse.linalg_pinv_atol_rtol_float
-linalg_pinv.atol_rtol_float_out(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.linalg_pinv_atol_rtol_float_out | Autograd=autograd.manual.out_variant
-linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor | CompositeImplicitAutograd=linalg.pseudo_inverse.linalg_pinv
-linalg_pinv.out(Tensor self, float rcond, bool hermitian=False, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.linalg_pinv_out | Autograd=autograd.manual.out_variant
-linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor | CompositeImplicitAutograd=linalg.pseudo_inverse.linalg_pinv_rcond_tensor
-linalg_pinv.out_rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.linalg_pinv_out_rcond_tensor | Autograd=autograd.manual.out_variant
-pinverse(Tensor self, float rcond=1e-15) -> Tensor | CompositeImplicitAutograd=linalg.pseudo_inverse.pinverse
-linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor | CompositeImplicitAutograd=linalg.rank.linalg_matrix_rank_atol_rtol_tensor
-linalg_matrix_rank.atol_rtol_tensor_out(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.linalg_matrix_rank_atol_rtol_tensor_out | Autograd=autograd.manual.out_variant
-linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor | CompositeImplicitAutograd=linalg.rank.linalg_matrix_rank_atol_rtol_float
-linalg_matrix_rank.atol_rtol_float_out(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.linalg_matrix_rank_atol_rtol_float_out | Autograd=autograd.manual.out_variant
-linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor | CompositeImplicitAutograd=linalg.rank.linalg_matrix_rank
-linalg_matrix_rank.out(Tensor self, float tol, bool hermitian=False, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.linalg_matrix_rank_out | Autograd=autograd.manual.out_variant
-linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor | CompositeImplicitAutograd=linalg.rank.linalg_matrix_rank_tol_tensor
-linalg_matrix_rank.out_tol_tensor(Tensor input, Tensor tol, bool hermitian=False, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.linalg_matrix_rank_out_tol_tensor | Autograd=autograd.manual.out_variant
-linalg_cond(Tensor self, Scalar? p=None) -> Tensor | CompositeImplicitAutograd=linalg.condition.linalg_cond
-linalg_cond.out(Tensor self, Scalar? p=None, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.linalg_cond_out | Autograd=autograd.manual.out_variant
-linalg_cond.p_str(Tensor self, str p) -> Tensor | CompositeImplicitAutograd=linalg.condition.linalg_cond_p_str
-linalg_cond.p_str_out(Tensor self, str p, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.linalg_cond_p_str_out | Autograd=autograd.manual.out_variant
-linalg_matmul(Tensor self, Tensor other) -> Tensor | CompositeImplicitAutograd=_generated.ops.matmul
-linalg_matmul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.matmul_out
-linalg_multi_dot(Tensor[] tensors) -> Tensor | CompositeImplicitAutograd=linalg.chains.linalg_multi_dot
-linalg_multi_dot.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.linalg_multi_dot_out | Autograd=autograd.manual.out_variant
-chain_matmul(Tensor[] matrices) -> Tensor | CompositeImplicitAutograd=linalg.chains.chain_matmul
-chain_matmul.out(Tensor[] matrices, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.chain_matmul_out | Autograd=autograd.manual.out_variant
-tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor | CompositeImplicitAutograd=linalg.tensor_products.tensordot
-tensordot.out(Tensor self, Tensor other, int[] dims_self, int[] dims_other, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.tensordot_out | Autograd=autograd.manual.out_variant
-inner(Tensor self, Tensor other) -> Tensor | CompositeImplicitAutograd=linalg.tensor_products.inner
-inner.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.inner_out | Autograd=autograd.manual.out_variant
-linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor | CompositeImplicitAutograd=linalg.tensor_products.linalg_vecdot
-linalg_vecdot.out(Tensor x, Tensor y, *, int dim=-1, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.linalg_vecdot_out | Autograd=autograd.manual.out_variant
-kron(Tensor self, Tensor other) -> Tensor | CompositeImplicitAutograd=linalg.tensor_products.kron
-kron.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.kron_out | Autograd=autograd.manual.out_variant
-ger(Tensor self, Tensor vec2) -> Tensor | CompositeImplicitAutograd=_generated.ops.outer
-ger.out(Tensor self, Tensor vec2, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.outer_out
-addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor | CPU=linalg.outer.addr | Meta=linalg.outer.addr | Autograd=_generated.autograd_nodes.AddrBackward0
-addr_(Tensor(a!) self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!) | CPU=_generated.variants.addr_ | Meta=_generated.variants.addr_ | Autograd=_generated.autograd_nodes.AddrBackward0
-addr.out(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.addr_out | Meta=_generated.variants.addr_out | Autograd=autograd.manual.out_variant
-linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor | CPU=linalg.cross.linalg_cross | Autograd=_generated.autograd_nodes.LinalgCrossBackward0
-linalg_cross.out(Tensor self, Tensor other, *, int dim=-1, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.linalg_cross_out | Autograd=autograd.manual.out_variant
-cross(Tensor self, Tensor other, int? dim=None) -> Tensor | CompositeImplicitAutograd=linalg.cross.cross
-cross.out(Tensor self, Tensor other, int? dim=None, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.cross_out | Autograd=autograd.manual.out_variant
-trace(Tensor self) -> Tensor | CPU=linalg.diagonals.trace | Autograd=_generated.autograd_nodes.TraceBackward0
-trace.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.trace_out | Autograd=autograd.manual.out_variant
-trace_backward(Tensor grad, int[] sizes) -> Tensor | CompositeImplicitAutograd=linalg.diagonals.trace_backward
-linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a) | CompositeImplicitAutograd=_generated.ops.diagonal
-mm(Tensor self, Tensor mat2) -> Tensor | CPU=linear_algebra.mm | Meta=linear_algebra.mm | CUDA=cuda.linear_algebra.mm | Autograd=_generated.autograd_kernels.mm
-mm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.mm_out | Meta=_generated.variants.mm_out | CUDA=_generated.cuda_variants.mm_out | Autograd=autograd.manual.out_variant
-bmm(Tensor self, Tensor mat2) -> Tensor | CPU=linear_algebra.bmm | Meta=linear_algebra.bmm | CUDA=cuda.linear_algebra.bmm | Autograd=_generated.autograd_kernels.bmm
-bmm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bmm_out | Meta=_generated.variants.bmm_out | CUDA=_generated.cuda_variants.bmm_out | Autograd=autograd.manual.out_variant
-mv(Tensor self, Tensor vec) -> Tensor | CPU=linear_algebra.mv | Meta=linear_algebra.mv | CUDA=cuda.linear_algebra.mv | Autograd=_generated.autograd_nodes.MvBackward0
-mv.out(Tensor self, Tensor vec, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.mv_out | Meta=_generated.variants.mv_out | CUDA=_generated.cuda_variants.mv_out | Autograd=autograd.manual.out_variant
-dot(Tensor self, Tensor tensor) -> Tensor | CPU=linear_algebra.dot | Meta=linear_algebra.dot | CUDA=cuda.linear_algebra.dot | Autograd=_generated.autograd_nodes.DotBackward0
-dot.out(Tensor self, Tensor tensor, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.dot_out | Meta=_generated.variants.dot_out | CUDA=_generated.cuda_variants.dot_out | Autograd=autograd.manual.out_variant
-addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor | CPU=linear_algebra.addmm | Meta=linear_algebra.addmm | CUDA=cuda.linear_algebra.addmm | Autograd=_generated.autograd_kernels.addmm
-addmm_(Tensor(a!) self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!) | CPU=_generated.variants.addmm_ | Meta=_generated.variants.addmm_ | CUDA=_generated.cuda_variants.addmm_ | Autograd=_generated.autograd_nodes.AddmmBackward0
-addmm.out(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.addmm_out | Meta=_generated.variants.addmm_out | CUDA=_generated.cuda_variants.addmm_out | Autograd=autograd.manual.out_variant
-addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor | CPU=linear_algebra.addmv | Meta=linear_algebra.addmv | CUDA=cuda.linear_algebra.addmv | Autograd=_generated.autograd_nodes.AddmvBackward0
-addmv_(Tensor(a!) self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!) | CPU=_generated.variants.addmv_ | Meta=_generated.variants.addmv_ | CUDA=_generated.cuda_variants.addmv_ | Autograd=_generated.autograd_nodes.AddmvBackward0
-addmv.out(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.addmv_out | Meta=_generated.variants.addmv_out | CUDA=_generated.cuda_variants.addmv_out | Autograd=autograd.manual.out_variant
-addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor | CPU=linear_algebra.addbmm | Meta=linear_algebra.addbmm | CUDA=cuda.linear_algebra.addbmm | Autograd=_generated.autograd_nodes.AddbmmBackward0
-addbmm_(Tensor(a!) self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!) | CPU=_generated.variants.addbmm_ | Meta=_generated.variants.addbmm_ | CUDA=_generated.cuda_variants.addbmm_ | Autograd=_generated.autograd_nodes.AddbmmBackward0
-addbmm.out(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.addbmm_out | Meta=_generated.variants.addbmm_out | CUDA=_generated.cuda_variants.addbmm_out | Autograd=autograd.manual.out_variant
-baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor | CPU=linear_algebra.baddbmm | Meta=linear_algebra.baddbmm | CUDA=cuda.linear_algebra.baddbmm | Autograd=_generated.autograd_nodes.BaddbmmBackward0
-baddbmm_(Tensor(a!) self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!) | CPU=_generated.variants.baddbmm_ | Meta=_generated.variants.baddbmm_ | CUDA=_generated.cuda_variants.baddbmm_ | Autograd=_generated.autograd_nodes.BaddbmmBackward0
-baddbmm.out(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.baddbmm_out | Meta=_generated.variants.baddbmm_out | CUDA=_generated.cuda_variants.baddbmm_out | Autograd=autograd.manual.out_variant
-outer(Tensor self, Tensor vec2) -> Tensor | CompositeImplicitAutograd=matmul.outer
-outer.out(Tensor self, Tensor vec2, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.outer_out | Autograd=autograd.manual.out_variant
-matmul(Tensor self, Tensor other) -> Tensor | CompositeImplicitAutograd=matmul.matmul
-matmul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.matmul_out | Autograd=autograd.manual.out_variant
-einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor | CompositeImplicitAutograd=einsum.einsum
-linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor | CompositeImplicitAutograd=matmul.linear
-linear.out(Tensor input, Tensor weight, Tensor? bias=None, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.linear_out | Autograd=autograd.manual.out_variant
-scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor | CPU=scatter_reduce.scatter_reduce | Autograd=_generated.autograd_nodes.ScatterReduceBackward0
-scatter_reduce_.two(Tensor(a!) self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor(a!) | CPU=_generated.variants.scatter_reduce__two | Autograd=_generated.autograd_nodes.ScatterReduceBackward0
-scatter_reduce.two_out(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.scatter_reduce_two_out | Autograd=autograd.manual.out_variant
-index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor | CPU=scatter_reduce.index_reduce | Autograd=_generated.autograd_nodes.IndexReduceBackward0
-index_reduce_(Tensor(a!) self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor(a!) | CPU=_generated.variants.index_reduce_ | Autograd=_generated.autograd_nodes.IndexReduceBackward0
-index_reduce.out(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.index_reduce_out | Autograd=autograd.manual.out_variant
-index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor | CPU=index_writes.index_copy | Autograd=_generated.autograd_nodes.IndexCopyBackward0
-index_copy_(Tensor(a!) self, int dim, Tensor index, Tensor source) -> Tensor(a!) | CPU=_generated.variants.index_copy_ | Autograd=_generated.autograd_nodes.IndexCopyBackward0
-index_copy.out(Tensor self, int dim, Tensor index, Tensor source, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.index_copy_out | Autograd=autograd.manual.out_variant
-index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor | CPU=index_writes.index_fill | Autograd=_generated.autograd_nodes.IndexFillBackward0
-index_fill_.int_Scalar(Tensor(a!) self, int dim, Tensor index, Scalar value) -> Tensor(a!) | CPU=_generated.variants.index_fill__int_Scalar | Autograd=_generated.autograd_nodes.IndexFillBackward0
-index_fill.int_Scalar_out(Tensor self, int dim, Tensor index, Scalar value, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.index_fill_int_Scalar_out | Autograd=autograd.manual.out_variant
-index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor | CPU=index_writes.index_fill_Tensor | Autograd=_generated.autograd_nodes.IndexFillBackward1
-index_fill_.int_Tensor(Tensor(a!) self, int dim, Tensor index, Tensor value) -> Tensor(a!) | CPU=_generated.variants.index_fill__int_Tensor | Autograd=_generated.autograd_nodes.IndexFillBackward1
-index_fill.int_Tensor_out(Tensor self, int dim, Tensor index, Tensor value, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.index_fill_int_Tensor_out | Autograd=autograd.manual.out_variant
-masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor | CPU=index_writes.masked_scatter | Autograd=_generated.autograd_nodes.MaskedScatterBackward0
-masked_scatter_(Tensor(a!) self, Tensor mask, Tensor source) -> Tensor(a!) | CPU=_generated.variants.masked_scatter_ | Autograd=_generated.autograd_nodes.MaskedScatterBackward0
-masked_scatter.out(Tensor self, Tensor mask, Tensor source, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.masked_scatter_out | Autograd=autograd.manual.out_variant
-masked_scatter_backward(Tensor grad_output, Tensor mask, int[] sizes) -> Tensor | CompositeExplicitAutograd=index_writes.masked_scatter_backward | Autograd=_generated.autograd_nodes.MaskedScatterBackwardBackward0
-put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor | CPU=index_writes.put | Autograd=_generated.autograd_nodes.PutBackward0
-put_(Tensor(a!) self, Tensor index, Tensor source, bool accumulate=False) -> Tensor(a!) | CPU=_generated.variants.put_ | Autograd=_generated.autograd_nodes.PutBackward0
-put.out(Tensor self, Tensor index, Tensor source, bool accumulate=False, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.put_out | Autograd=autograd.manual.out_variant
-take(Tensor self, Tensor index) -> Tensor | CPU=index_writes.take | Autograd=_generated.autograd_nodes.TakeBackward0
-take.out(Tensor self, Tensor index, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.take_out | Autograd=autograd.manual.out_variant
-take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor | CompositeImplicitAutograd=index_writes.take_along_dim
-take_along_dim.out(Tensor self, Tensor indices, int? dim=None, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.take_along_dim_out | Autograd=autograd.manual.out_variant
-select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor | CompositeExplicitAutograd=view_scatters.select_scatter | Autograd=_generated.autograd_nodes.SelectScatterBackward0
-select_scatter.out(Tensor self, Tensor src, int dim, int index, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.select_scatter_out | Autograd=autograd.manual.out_variant
-slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor | CompositeExplicitAutograd=view_scatters.slice_scatter | Autograd=_generated.autograd_nodes.SliceScatterBackward0
-slice_scatter.out(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.slice_scatter_out | Autograd=autograd.manual.out_variant
-diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor | CompositeExplicitAutograd=view_scatters.diagonal_scatter | Autograd=_generated.autograd_nodes.DiagonalScatterBackward0
-diagonal_scatter.out(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.diagonal_scatter_out | Autograd=autograd.manual.out_variant
-as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor | CompositeExplicitAutograd=view_scatters.as_strided_scatter | Autograd=_generated.autograd_nodes.AsStridedScatterBackward0
-as_strided_scatter.out(Tensor self, Tensor src, int[] size, int[] stride, int? storage_offset=None, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.as_strided_scatter_out | Autograd=autograd.manual.out_variant
-narrow_copy(Tensor self, int dim, int start, int length) -> Tensor | CompositeExplicitAutograd=view_copies.narrow_copy | Autograd=_generated.autograd_nodes.NarrowCopyBackward0
-narrow_copy.out(Tensor self, int dim, int start, int length, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.narrow_copy_out | Autograd=autograd.manual.out_variant
-diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor | CompositeExplicitAutograd=diagonals.diag_embed | Autograd=_generated.autograd_nodes.DiagEmbedBackward0
-diag_embed.out(Tensor self, int offset=0, int dim1=-2, int dim2=-1, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.diag_embed_out | Autograd=autograd.manual.out_variant
-diag(Tensor self, int diagonal=0) -> Tensor | CompositeImplicitAutograd=diagonals.diag
-diag.out(Tensor self, int diagonal=0, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.diag_out | Autograd=autograd.manual.out_variant
-diagflat(Tensor self, int offset=0) -> Tensor | CompositeImplicitAutograd=diagonals.diagflat
-fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!) | CompositeImplicitAutograd=diagonals.fill_diagonal_
-block_diag(Tensor[] tensors) -> Tensor | CompositeExplicitAutograd=diagonals.block_diag | Autograd=_generated.autograd_nodes.BlockDiagBackward0
-block_diag.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.block_diag_out | Autograd=autograd.manual.out_variant
-rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor | CompositeExplicitAutograd=turning.rot90 | Autograd=_generated.autograd_nodes.Rot90Backward0
-rot90.out(Tensor self, int k=1, int[] dims=[0, 1], *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.rot90_out | Autograd=autograd.manual.out_variant
-fliplr(Tensor self) -> Tensor | CompositeImplicitAutograd=turning.fliplr
-flipud(Tensor self) -> Tensor | CompositeImplicitAutograd=turning.flipud
-hstack(Tensor[] tensors) -> Tensor | CompositeImplicitAutograd=stacking.hstack
-hstack.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.hstack_out | Autograd=autograd.manual.out_variant
-vstack(Tensor[] tensors) -> Tensor | CompositeImplicitAutograd=stacking.vstack
-vstack.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.vstack_out | Autograd=autograd.manual.out_variant
-row_stack(Tensor[] tensors) -> Tensor | CompositeImplicitAutograd=_generated.ops.vstack
-row_stack.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.vstack_out
-dstack(Tensor[] tensors) -> Tensor | CompositeImplicitAutograd=stacking.dstack
-dstack.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.dstack_out | Autograd=autograd.manual.out_variant
-column_stack(Tensor[] tensors) -> Tensor | CompositeImplicitAutograd=stacking.column_stack
-column_stack.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.column_stack_out | Autograd=autograd.manual.out_variant
-concat(Tensor[] tensors, int dim=0) -> Tensor | CompositeImplicitAutograd=_generated.ops.cat
-concat.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.cat_out
-concatenate(Tensor[] tensors, int dim=0) -> Tensor | CompositeImplicitAutograd=_generated.ops.cat
-concatenate.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.cat_out
-atleast_1d(Tensor self) -> Tensor | CompositeImplicitAutograd=stacking.atleast_1d
-atleast_1d.Sequence(Tensor[] tensors) -> Tensor[] | CompositeImplicitAutograd=stacking.atleast_1d_Sequence
-atleast_2d(Tensor self) -> Tensor | CompositeImplicitAutograd=stacking.atleast_2d
-atleast_2d.Sequence(Tensor[] tensors) -> Tensor[] | CompositeImplicitAutograd=stacking.atleast_2d_Sequence
-atleast_3d(Tensor self) -> Tensor | CompositeImplicitAutograd=stacking.atleast_3d
-atleast_3d.Sequence(Tensor[] tensors) -> Tensor[] | CompositeImplicitAutograd=stacking.atleast_3d_Sequence
-tensor_split.sections(Tensor(a) self, int sections, int dim=0) -> Tensor(a)[] | CompositeImplicitAutograd=splitting.tensor_split_sections
-tensor_split.indices(Tensor(a) self, int[] indices, int dim=0) -> Tensor(a)[] | CompositeImplicitAutograd=splitting.tensor_split_indices
-tensor_split.tensor_indices_or_sections(Tensor(a) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[] | CompositeImplicitAutograd=splitting.tensor_split_tensor
-hsplit.int(Tensor(a) self, int sections) -> Tensor(a)[] | CompositeImplicitAutograd=splitting.hsplit_int
-hsplit.array(Tensor(a) self, int[] indices) -> Tensor(a)[] | CompositeImplicitAutograd=splitting.hsplit_array
-vsplit.int(Tensor(a) self, int sections) -> Tensor(a)[] | CompositeImplicitAutograd=splitting.vsplit_int
-vsplit.array(Tensor(a) self, int[] indices) -> Tensor(a)[] | CompositeImplicitAutograd=splitting.vsplit_array
-dsplit.int(Tensor(a) self, int sections) -> Tensor(a)[] | CompositeImplicitAutograd=splitting.dsplit_int
-dsplit.array(Tensor(a) self, int[] indices) -> Tensor(a)[] | CompositeImplicitAutograd=splitting.dsplit_array
-unsafe_split.Tensor(Tensor self, int split_size, int dim=0) -> Tensor[] | CompositeExplicitAutograd=splitting.unsafe_split | Autograd=_generated.autograd_nodes.UnsafeSplitBackward0
-unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[] | CompositeExplicitAutograd=splitting.unsafe_split_with_sizes | Autograd=_generated.autograd_nodes.UnsafeSplitWithSizesBackward0
-meshgrid(Tensor[] tensors) -> Tensor[] | CompositeImplicitAutograd=grids.meshgrid
-meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[] | CompositeImplicitAutograd=grids.meshgrid_indexing
-cartesian_prod(Tensor[] tensors) -> Tensor | CompositeImplicitAutograd=grids.cartesian_prod
-combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor | CompositeImplicitAutograd=grids.combinations
-vander(Tensor x, int? N=None, bool increasing=False) -> Tensor | CompositeImplicitAutograd=grids.vander
-is_set_to(Tensor self, Tensor tensor) -> bool | CompositeExplicitAutograd=view_copies.is_set_to
-relu(Tensor self) -> Tensor | CPU=activations.relu | CUDA=activations.relu | Meta=activations.relu | Autograd=_generated.autograd_kernels.relu
-relu_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.relu_ | CUDA=_generated.variants.relu_ | Meta=_generated.variants.relu_ | Autograd=_generated.autograd_kernels.relu_
-gelu(Tensor self, *, str approximate="none") -> Tensor | CPU=activations.gelu | CUDA=activations.gelu | Meta=activations.gelu | Autograd=_generated.autograd_kernels.gelu
-gelu_(Tensor(a!) self, *, str approximate="none") -> Tensor(a!) | CPU=_generated.variants.gelu_ | CUDA=_generated.variants.gelu_ | Meta=_generated.variants.gelu_ | Autograd=_generated.autograd_nodes.GeluBackward0
-gelu.out(Tensor self, *, str approximate="none", Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.gelu_out | CUDA=_generated.variants.gelu_out | Meta=_generated.variants.gelu_out | Autograd=autograd.manual.out_variant
-silu(Tensor self) -> Tensor | CPU=activations.silu | CUDA=activations.silu | Meta=activations.silu | Autograd=_generated.autograd_kernels.silu
-silu_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.silu_ | CUDA=_generated.variants.silu_ | Meta=_generated.variants.silu_ | Autograd=_generated.autograd_nodes.SiluBackward0
-silu.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.silu_out | CUDA=_generated.variants.silu_out | Meta=_generated.variants.silu_out | Autograd=autograd.manual.out_variant
-leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor | CPU=activations.leaky_relu | CUDA=activations.leaky_relu | Meta=activations.leaky_relu | Autograd=_generated.autograd_nodes.LeakyReluBackward0
-leaky_relu_(Tensor(a!) self, Scalar negative_slope=0.01) -> Tensor(a!) | CPU=_generated.variants.leaky_relu_ | CUDA=_generated.variants.leaky_relu_ | Meta=_generated.variants.leaky_relu_ | Autograd=_generated.autograd_nodes.LeakyReluBackward0
-leaky_relu.out(Tensor self, Scalar negative_slope=0.01, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.leaky_relu_out | CUDA=_generated.variants.leaky_relu_out | Meta=_generated.variants.leaky_relu_out | Autograd=autograd.manual.out_variant
-elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor | CPU=activations.elu | CUDA=activations.elu | Meta=activations.elu | Autograd=_generated.autograd_nodes.EluBackward0
-elu_(Tensor(a!) self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor(a!) | CPU=_generated.variants.elu_ | CUDA=_generated.variants.elu_ | Meta=_generated.variants.elu_ | Autograd=_generated.autograd_nodes.EluBackward0
-elu.out(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.elu_out | CUDA=_generated.variants.elu_out | Meta=_generated.variants.elu_out | Autograd=autograd.manual.out_variant
-softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor | CPU=activations.softplus | CUDA=activations.softplus | Meta=activations.softplus | Autograd=_generated.autograd_nodes.SoftplusBackward0
-softplus.out(Tensor self, Scalar beta=1, Scalar threshold=20, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.softplus_out | CUDA=_generated.variants.softplus_out | Meta=_generated.variants.softplus_out | Autograd=autograd.manual.out_variant
-hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor | CPU=activations.hardtanh | CUDA=activations.hardtanh | Meta=activations.hardtanh | Autograd=_generated.autograd_nodes.HardtanhBackward0
-hardtanh_(Tensor(a!) self, Scalar min_val=-1, Scalar max_val=1) -> Tensor(a!) | CPU=_generated.variants.hardtanh_ | CUDA=_generated.variants.hardtanh_ | Meta=_generated.variants.hardtanh_ | Autograd=_generated.autograd_kernels.hardtanh_
-hardtanh.out(Tensor self, Scalar min_val=-1, Scalar max_val=1, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.hardtanh_out | CUDA=_generated.variants.hardtanh_out | Meta=_generated.variants.hardtanh_out | Autograd=autograd.manual.out_variant
-relu6(Tensor self) -> Tensor | CompositeImplicitAutograd=activations.relu6
-relu6_(Tensor(a!) self) -> Tensor(a!) | CompositeImplicitAutograd=activations.relu6_
-log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer) | CPU=activations.log_sigmoid_forward | CUDA=activations.log_sigmoid_forward | Meta=activations.log_sigmoid_forward | Autograd=_generated.autograd_nodes.LogSigmoidBackward0
-log_sigmoid(Tensor self) -> Tensor | CompositeImplicitAutograd=activations.log_sigmoid
-log_sigmoid.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.log_sigmoid_out | Autograd=autograd.manual.out_variant
-hardsigmoid(Tensor self) -> Tensor | CPU=activations_composed.hardsigmoid | CUDA=activations_composed.hardsigmoid | Meta=activations_composed.hardsigmoid | Autograd=_generated.autograd_nodes.HardsigmoidBackward0
-hardsigmoid_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.hardsigmoid_ | CUDA=_generated.variants.hardsigmoid_ | Meta=_generated.variants.hardsigmoid_ | Autograd=_generated.autograd_nodes.HardsigmoidBackward0
-hardsigmoid.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.hardsigmoid_out | CUDA=_generated.variants.hardsigmoid_out | Meta=_generated.variants.hardsigmoid_out | Autograd=autograd.manual.out_variant
-hardswish(Tensor self) -> Tensor | CPU=activations_composed.hardswish | CUDA=activations_composed.hardswish | Meta=activations_composed.hardswish | Autograd=_generated.autograd_nodes.HardswishBackward0
-hardswish_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.hardswish_ | CUDA=_generated.variants.hardswish_ | Meta=_generated.variants.hardswish_ | Autograd=_generated.autograd_nodes.HardswishBackward0
-hardswish.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.hardswish_out | CUDA=_generated.variants.hardswish_out | Meta=_generated.variants.hardswish_out | Autograd=autograd.manual.out_variant
-mish(Tensor self) -> Tensor | CPU=activations_composed.mish | CUDA=activations_composed.mish | Meta=activations_composed.mish | Autograd=_generated.autograd_nodes.MishBackward0
-mish_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.mish_ | CUDA=_generated.variants.mish_ | Meta=_generated.variants.mish_ | Autograd=_generated.autograd_nodes.MishBackward0
-mish.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.mish_out | CUDA=_generated.variants.mish_out | Meta=_generated.variants.mish_out | Autograd=autograd.manual.out_variant
-glu(Tensor self, int dim=-1) -> Tensor | CPU=activations_composed.glu | CUDA=activations_composed.glu | Meta=activations_composed.glu | Autograd=_generated.autograd_nodes.GluBackward0
-glu.out(Tensor self, int dim=-1, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.glu_out | CUDA=_generated.variants.glu_out | Meta=_generated.variants.glu_out | Autograd=autograd.manual.out_variant
-hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor | CPU=activations_composed.hardshrink | CUDA=activations_composed.hardshrink | Meta=activations_composed.hardshrink | Autograd=_generated.autograd_nodes.HardshrinkBackward0
-hardshrink.out(Tensor self, Scalar lambd=0.5, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.hardshrink_out | CUDA=_generated.variants.hardshrink_out | Meta=_generated.variants.hardshrink_out | Autograd=autograd.manual.out_variant
-softshrink(Tensor self, Scalar lambd=0.5) -> Tensor | CPU=activations_composed.softshrink | CUDA=activations_composed.softshrink | Meta=activations_composed.softshrink | Autograd=_generated.autograd_nodes.SoftshrinkBackward0
-softshrink.out(Tensor self, Scalar lambd=0.5, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.softshrink_out | CUDA=_generated.variants.softshrink_out | Meta=_generated.variants.softshrink_out | Autograd=autograd.manual.out_variant
-threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor | CPU=activations_composed.threshold | CUDA=activations_composed.threshold | Meta=activations_composed.threshold | Autograd=_generated.autograd_nodes.ThresholdBackward0
-threshold_(Tensor(a!) self, Scalar threshold, Scalar value) -> Tensor(a!) | CPU=_generated.variants.threshold_ | CUDA=_generated.variants.threshold_ | Meta=_generated.variants.threshold_ | Autograd=_generated.autograd_nodes.ThresholdBackward0
-threshold.out(Tensor self, Scalar threshold, Scalar value, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.threshold_out | CUDA=_generated.variants.threshold_out | Meta=_generated.variants.threshold_out | Autograd=autograd.manual.out_variant
-celu(Tensor self, Scalar alpha=1.0) -> Tensor | CompositeExplicitAutograd=activations_composed.celu | Autograd=_generated.autograd_nodes.CeluBackward0
-celu_(Tensor(a!) self, Scalar alpha=1.0) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.celu_ | Autograd=_generated.autograd_nodes.CeluBackward0
-selu(Tensor self) -> Tensor | CompositeImplicitAutograd=activations_composed.selu
-selu_(Tensor(a!) self) -> Tensor(a!) | CompositeImplicitAutograd=activations_composed.selu_
-prelu(Tensor self, Tensor weight) -> Tensor | CompositeImplicitAutograd=activations_composed.prelu
-rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor | CompositeImplicitAutograd=random_slopes.rrelu
-rrelu_(Tensor(a!) self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor(a!) | CompositeImplicitAutograd=random_slopes.rrelu_
-rrelu_with_noise(Tensor self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor | CompositeExplicitAutograd=random_slopes.rrelu_with_noise | Autograd=_generated.autograd_nodes.RreluWithNoiseBackward0
-rrelu_with_noise.out(Tensor self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.rrelu_with_noise_out | Autograd=autograd.manual.out_variant
-rrelu_with_noise_(Tensor(a!) self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor(a!) | CompositeExplicitAutograd=random_slopes.rrelu_with_noise_ | Autograd=_generated.autograd_nodes.RreluWithNoiseBackward1
-rrelu_with_noise_backward(Tensor grad_output, Tensor self, Tensor noise, Scalar lower, Scalar upper, bool training, bool self_is_result) -> Tensor | CompositeExplicitAutograd=random_slopes.rrelu_with_noise_backward | Autograd=_generated.autograd_nodes.RreluWithNoiseBackwardBackward0
-threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor | CPU=activations_backward.threshold_backward | CUDA=activations_backward.threshold_backward | Meta=activations_backward.threshold_backward | Autograd=_generated.autograd_nodes.ThresholdBackwardBackward0
-hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor | CPU=activations_backward.hardtanh_backward | CUDA=activations_backward.hardtanh_backward | Meta=activations_backward.hardtanh_backward | Autograd=_generated.autograd_nodes.HardtanhBackwardBackward0
-leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor | CPU=activations_backward.leaky_relu_backward | CUDA=activations_backward.leaky_relu_backward | Meta=activations_backward.leaky_relu_backward | Autograd=_generated.autograd_nodes.LeakyReluBackwardBackward0
-elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) -> Tensor | CPU=activations_backward.elu_backward | CUDA=activations_backward.elu_backward | Meta=activations_backward.elu_backward | Autograd=_generated.autograd_nodes.EluBackwardBackward0
-gelu_backward(Tensor grad_output, Tensor self, *, str approximate="none") -> Tensor | CPU=activations_backward.gelu_backward | CUDA=activations_backward.gelu_backward | Meta=activations_backward.gelu_backward | Autograd=_generated.autograd_nodes.GeluBackwardBackward0
-silu_backward(Tensor grad_output, Tensor self) -> Tensor | CPU=activations_backward.silu_backward | CUDA=activations_backward.silu_backward | Meta=activations_backward.silu_backward | Autograd=_generated.autograd_nodes.SiluBackwardBackward0
-softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor | CPU=activations_backward.softplus_backward | CUDA=activations_backward.softplus_backward | Meta=activations_backward.softplus_backward | Autograd=_generated.autograd_nodes.SoftplusBackwardBackward0
-log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor | CPU=activations_backward.log_sigmoid_backward | CUDA=activations_backward.log_sigmoid_backward | Meta=activations_backward.log_sigmoid_backward | Autograd=_generated.autograd_nodes.LogSigmoidBackwardBackward0
-hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor | CPU=activations_backward.hardsigmoid_backward | CUDA=activations_backward.hardsigmoid_backward | Meta=activations_backward.hardsigmoid_backward | Autograd=_generated.autograd_nodes.HardsigmoidBackwardBackward0
-hardswish_backward(Tensor grad_output, Tensor self) -> Tensor | CPU=activations_backward.hardswish_backward | CUDA=activations_backward.hardswish_backward | Meta=activations_backward.hardswish_backward | Autograd=_generated.autograd_nodes.HardswishBackwardBackward0
-mish_backward(Tensor grad_output, Tensor self) -> Tensor | CPU=activations_backward.mish_backward | CUDA=activations_backward.mish_backward | Meta=activations_backward.mish_backward | Autograd=_generated.autograd_nodes.MishBackwardBackward0
-hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor | CPU=activations_backward.shrink_backward | CUDA=activations_backward.shrink_backward | Meta=activations_backward.shrink_backward | Autograd=_generated.autograd_nodes.HardshrinkBackwardBackward0
-softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor | CPU=activations_backward.shrink_backward | CUDA=activations_backward.shrink_backward | Meta=activations_backward.shrink_backward | Autograd=_generated.autograd_nodes.SoftshrinkBackwardBackward0
-glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor | CPU=activations_backward.glu_backward | CUDA=activations_backward.glu_backward | Meta=activations_backward.glu_backward | Autograd=_generated.autograd_nodes.GluBackwardBackward0
-logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor | CPU=activations_backward.logit_backward | CUDA=activations_backward.logit_backward | Meta=activations_backward.logit_backward | Autograd=_generated.autograd_nodes.LogitBackwardBackward0
-infinitely_differentiable_gelu_backward(Tensor grad, Tensor self) -> Tensor | CompositeImplicitAutograd=activations_backward.infinitely_differentiable_gelu_backward
-sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor | CPU=activations_backward.sigmoid_backward | CUDA=activations_backward.sigmoid_backward | Meta=activations_backward.sigmoid_backward | Autograd=_generated.autograd_nodes.SigmoidBackwardBackward0
-tanh_backward(Tensor grad_output, Tensor output) -> Tensor | CPU=activations_backward.tanh_backward | CUDA=activations_backward.tanh_backward | Meta=activations_backward.tanh_backward | Autograd=_generated.autograd_nodes.TanhBackwardBackward0
-_softmax(Tensor self, int dim, bool half_to_float) -> Tensor | CPU=softmax._softmax | Meta=softmax._softmax | CUDA=cuda.softmax._softmax | Autograd=_generated.autograd_kernels._softmax
-_softmax.out(Tensor self, int dim, bool half_to_float, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._softmax_out | Meta=_generated.variants._softmax_out | CUDA=_generated.cuda_variants._softmax_out | Autograd=autograd.manual.out_variant
-_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor | CPU=softmax._log_softmax | Meta=softmax._log_softmax | CUDA=cuda.softmax._log_softmax | Autograd=_generated.autograd_kernels._log_softmax
-_log_softmax.out(Tensor self, int dim, bool half_to_float, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._log_softmax_out | Meta=_generated.variants._log_softmax_out | CUDA=_generated.cuda_variants._log_softmax_out | Autograd=autograd.manual.out_variant
-_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor | CPU=softmax._softmax_backward_data | Meta=softmax._softmax_backward_data | CUDA=cuda.softmax._softmax_backward_data | Autograd=_generated.autograd_nodes.SoftmaxBackwardDataBackward0
-_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor | CPU=softmax._log_softmax_backward_data | Meta=softmax._log_softmax_backward_data | CUDA=cuda.softmax._log_softmax_backward_data | Autograd=_generated.autograd_nodes.LogSoftmaxBackwardDataBackward0
-softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor | CompositeImplicitAutograd=softmax.softmax
-softmax.int_out(Tensor self, int dim, ScalarType? dtype=None, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.softmax_int_out | Autograd=autograd.manual.out_variant
-log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor | CompositeImplicitAutograd=softmax.log_softmax
-log_softmax.int_out(Tensor self, int dim, ScalarType? dtype=None, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.log_softmax_int_out | Autograd=autograd.manual.out_variant
-_native_multi_head_attention(Tensor query, Tensor key, Tensor value, int embed_dim, int num_head, Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, Tensor? mask=None, bool need_weights=True, bool average_attn_weights=True, int? mask_type=None) -> (Tensor, Tensor) | CompositeImplicitAutograd=native_attention._native_multi_head_attention
-_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, bool use_gelu, bool norm_first, float eps, Tensor norm_weight_1, Tensor norm_bias_1, Tensor norm_weight_2, Tensor norm_bias_2, Tensor ffn_weight_1, Tensor ffn_bias_1, Tensor ffn_weight_2, Tensor ffn_bias_2, Tensor? mask=None, int? mask_type=None) -> Tensor | CompositeImplicitAutograd=native_attention._transformer_encoder_layer_fwd
-scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor | CompositeImplicitAutograd=attention.scaled_dot_product_attention
-convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor | CPU=convolution.convolution | Meta=convolution.convolution | CUDA=cuda.convolution.convolution | Autograd=_generated.autograd_kernels.convolution
-_convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32) -> Tensor | CompositeImplicitAutograd=convolution._convolution
-convolution_backward(Tensor grad_output, Tensor input, Tensor weight, int[]? bias_sizes, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor) | CPU=convolution_backward.convolution_backward | CUDA=cuda.convolution.convolution_backward | Autograd=_generated.autograd_nodes.ConvolutionBackwardBackward0
-conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor | CompositeImplicitAutograd=convolution.conv1d
-conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding="valid", int[1] dilation=1, int groups=1) -> Tensor | CompositeImplicitAutograd=convolution.conv1d_padding
-conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1) -> Tensor | CompositeImplicitAutograd=convolution.conv2d
-conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str padding="valid", int[2] dilation=1, int groups=1) -> Tensor | CompositeImplicitAutograd=convolution.conv2d_padding
-conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] dilation=1, int groups=1) -> Tensor | CompositeImplicitAutograd=convolution.conv3d
-conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str padding="valid", int[3] dilation=1, int groups=1) -> Tensor | CompositeImplicitAutograd=convolution.conv3d_padding
-_convolution_mode(Tensor input, Tensor weight, Tensor? bias, int[] stride, str padding, int[] dilation, int groups) -> Tensor | CompositeImplicitAutograd=convolution._convolution_mode
-conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor | CompositeImplicitAutograd=convolution.conv_transpose1d
-conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] output_padding=0, int groups=1, int[3] dilation=1) -> Tensor | CompositeImplicitAutograd=convolution.conv_transpose3d
-conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor | CompositeImplicitAutograd=convolution.conv_transpose2d
-conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor | CPU=conv_tbc.conv_tbc | Autograd=_generated.autograd_nodes.ConvTbcBackward0
-conv_tbc_backward(Tensor self, Tensor input, Tensor weight, Tensor bias, int pad) -> (Tensor, Tensor, Tensor) | CompositeImplicitAutograd=conv_tbc.conv_tbc_backward
-embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> (Tensor, Tensor, Tensor, Tensor) | CompositeImplicitAutograd=embedding_bag.embedding_bag
-embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor) | CompositeImplicitAutograd=embedding_bag.embedding_bag_padding_idx
-_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor) | CPU=embedding_bag._embedding_bag | Autograd=_generated.autograd_nodes.EmbeddingBagBackward0
-_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor) | CPU=embedding_bag._embedding_bag | Autograd=_generated.autograd_nodes.EmbeddingBagForwardOnlyBackward0
-_embedding_bag_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor bag_size, Tensor maximum_indices, int num_weights, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, int padding_idx=-1) -> Tensor | CPU=embedding_bag_backward._embedding_bag_backward | Autograd=_generated.autograd_nodes.EmbeddingBagBackwardBackward0
-_embedding_bag_dense_backward(Tensor grad, Tensor indices, Tensor offset2bag, Tensor bag_size, Tensor maximum_indices, int num_weights, bool scale_grad_by_freq, int mode, Tensor? per_sample_weights, int padding_idx=-1) -> Tensor | CPU=embedding_bag_backward._embedding_bag_dense_backward | Autograd=_generated.autograd_nodes.EmbeddingBagDenseBackwardBackward0
-_embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor indices, Tensor offsets, Tensor offset2bag, int mode, int padding_idx=-1) -> Tensor | CPU=embedding_bag_backward._embedding_bag_per_sample_weights_backward | Autograd=_generated.autograd_nodes.EmbeddingBagPerSampleWeightsBackwardBackward0
-nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight) | CPU=nll_loss.nll_loss_forward | Meta=nll_loss.nll_loss_forward | CUDA=cuda.nll_loss.nll_loss_forward | Autograd=_generated.autograd_kernels.nll_loss_forward
-nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight) | CPU=nll_loss.nll_loss2d_forward | Meta=nll_loss.nll_loss2d_forward | CUDA=cuda.nll_loss.nll_loss2d_forward | Autograd=_generated.autograd_nodes.NllLoss2DBackward0
-mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor | CPU=losses.mse_loss | CUDA=losses.mse_loss | Meta=losses.mse_loss | Autograd=_generated.autograd_kernels.mse_loss
-mse_loss.out(Tensor self, Tensor target, int reduction=1, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.mse_loss_out | CUDA=_generated.variants.mse_loss_out | Meta=_generated.variants.mse_loss_out | Autograd=autograd.manual.out_variant
-smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor | CPU=losses.smooth_l1_loss | CUDA=losses.smooth_l1_loss | Meta=losses.smooth_l1_loss | Autograd=_generated.autograd_nodes.SmoothL1LossBackward0
-smooth_l1_loss.out(Tensor self, Tensor target, int reduction=1, float beta=1.0, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.smooth_l1_loss_out | CUDA=_generated.variants.smooth_l1_loss_out | Meta=_generated.variants.smooth_l1_loss_out | Autograd=autograd.manual.out_variant
-huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor | CPU=losses.huber_loss | CUDA=losses.huber_loss | Meta=losses.huber_loss | Autograd=_generated.autograd_nodes.HuberLossBackward0
-huber_loss.out(Tensor self, Tensor target, int reduction=1, float delta=1.0, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.huber_loss_out | CUDA=_generated.variants.huber_loss_out | Meta=_generated.variants.huber_loss_out | Autograd=autograd.manual.out_variant
-binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor | CPU=losses.binary_cross_entropy | CUDA=losses.binary_cross_entropy | Meta=losses.binary_cross_entropy | Autograd=_generated.autograd_nodes.BinaryCrossEntropyBackward0
-binary_cross_entropy.out(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.binary_cross_entropy_out | CUDA=_generated.variants.binary_cross_entropy_out | Meta=_generated.variants.binary_cross_entropy_out | Autograd=autograd.manual.out_variant
-nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight) -> Tensor | CPU=nll_loss.nll_loss_backward | Meta=nll_loss.nll_loss_backward | CUDA=cuda.nll_loss.nll_loss_backward | Autograd=_generated.autograd_nodes.NllLossBackwardBackward0
-nll_loss2d_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight) -> Tensor | CPU=nll_loss.nll_loss2d_backward | Meta=nll_loss.nll_loss2d_backward | CUDA=cuda.nll_loss.nll_loss2d_backward | Autograd=_generated.autograd_nodes.NllLoss2DBackwardBackward0
-mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor | CPU=losses_backward.mse_loss_backward | CUDA=losses_backward.mse_loss_backward | Meta=losses_backward.mse_loss_backward | Autograd=_generated.autograd_nodes.MseLossBackwardBackward0
-smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float beta) -> Tensor | CPU=losses_backward.smooth_l1_loss_backward | CUDA=losses_backward.smooth_l1_loss_backward | Meta=losses_backward.smooth_l1_loss_backward | Autograd=_generated.autograd_nodes.SmoothL1LossBackwardBackward0
-huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float delta) -> Tensor | CPU=losses_backward.huber_loss_backward | CUDA=losses_backward.huber_loss_backward | Meta=losses_backward.huber_loss_backward | Autograd=_generated.autograd_nodes.HuberLossBackwardBackward0
-binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor | CPU=losses_backward.binary_cross_entropy_backward | CUDA=losses_backward.binary_cross_entropy_backward | Meta=losses_backward.binary_cross_entropy_backward | Autograd=_generated.autograd_nodes.BinaryCrossEntropyBackwardBackward0
-nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor | CompositeImplicitAutograd=nll_loss.nll_loss
-nll_loss.out(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.nll_loss_out | Autograd=autograd.manual.out_variant
-nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor | CompositeImplicitAutograd=nll_loss.nll_loss2d
-nll_loss2d.out(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.nll_loss2d_out | Autograd=autograd.manual.out_variant
-nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor | CompositeImplicitAutograd=nll_loss.nll_loss_nd
-cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100, float label_smoothing=0.0) -> Tensor | CompositeImplicitAutograd=nll_loss.cross_entropy_loss
-l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor | CompositeImplicitAutograd=losses.l1_loss
-binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor | CompositeExplicitAutograd=losses.binary_cross_entropy_with_logits | Autograd=_generated.autograd_nodes.BinaryCrossEntropyWithLogitsBackward0
-kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor | CompositeImplicitAutograd=losses.kl_div
-cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor | CompositeImplicitAutograd=losses.cosine_similarity
-one_hot(Tensor self, int num_classes=-1) -> Tensor | CompositeImplicitAutograd=losses.one_hot
-margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1) -> Tensor | CompositeImplicitAutograd=margin_losses.margin_ranking_loss
-hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=1) -> Tensor | CompositeImplicitAutograd=margin_losses.hinge_embedding_loss
-cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1) -> Tensor | CompositeImplicitAutograd=margin_losses.cosine_embedding_loss
-triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2.0, float eps=1e-06, bool swap=False, int reduction=1) -> Tensor | CompositeImplicitAutograd=margin_losses.triplet_margin_loss
-poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor | CompositeImplicitAutograd=margin_losses.poisson_nll_loss
-soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor | CompositeExplicitAutograd=margin_losses.soft_margin_loss | Autograd=_generated.autograd_nodes.SoftMarginLossBackward0
-soft_margin_loss.out(Tensor self, Tensor target, int reduction=1, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.soft_margin_loss_out | Autograd=autograd.manual.out_variant
-soft_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor | CompositeExplicitAutograd=margin_losses.soft_margin_loss_backward | Autograd=_generated.autograd_nodes.SoftMarginLossBackwardBackward0
-multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1) -> Tensor | CPU=multi_margin_losses.multi_margin_loss | Autograd=_generated.autograd_nodes.MultiMarginLossBackward0
-multi_margin_loss.out(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.multi_margin_loss_out | Autograd=autograd.manual.out_variant
-multi_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, Scalar p, Scalar margin, Tensor? weight=None, int reduction=1) -> Tensor | CPU=multi_margin_losses.multi_margin_loss_backward | Autograd=_generated.autograd_nodes.MultiMarginLossBackwardBackward0
-multilabel_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor | CompositeImplicitAutograd=multi_margin_losses.multilabel_margin_loss
-multilabel_margin_loss.out(Tensor self, Tensor target, int reduction=1, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.multilabel_margin_loss_out | Autograd=autograd.manual.out_variant
-multilabel_margin_loss_forward(Tensor self, Tensor target, int reduction) -> (Tensor output, Tensor is_target) | CPU=multi_margin_losses.multilabel_margin_loss_forward | Autograd=_generated.autograd_nodes.MultilabelMarginLossBackward0
-multilabel_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, Tensor is_target) -> Tensor | CPU=multi_margin_losses.multilabel_margin_loss_backward | Autograd=_generated.autograd_nodes.MultilabelMarginLossBackwardBackward0
-ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, int reduction=1, bool zero_infinity=False) -> Tensor | CompositeImplicitAutograd=ctc_loss.ctc_loss_int_list
-ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, int reduction=1, bool zero_infinity=False) -> Tensor | CompositeImplicitAutograd=ctc_loss.ctc_loss_tensor
-_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor) | CPU=ctc_loss._ctc_loss | Autograd=_generated.autograd_nodes.CtcLossBackward0
-_ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor) | CPU=ctc_loss._ctc_loss_tensor | Autograd=_generated.autograd_nodes.CtcLossBackward1
-_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor | CPU=ctc_loss._ctc_loss_backward | Autograd=_generated.autograd_nodes.CtcLossBackwardBackward0
-_ctc_loss_backward.Tensor(Tensor grad, Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor | CPU=ctc_loss._ctc_loss_backward_tensor | Autograd=_generated.autograd_nodes.CtcLossBackwardBackward1
-native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor) | CPU=normalization.native_layer_norm | Meta=normalization.native_layer_norm | CUDA=cuda.normalization.native_layer_norm | Autograd=_generated.autograd_kernels.native_layer_norm
-native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) -> (Tensor, Tensor, Tensor) | CPU=normalization.native_group_norm | Meta=normalization.native_group_norm | CUDA=cuda.normalization.native_group_norm | Autograd=_generated.autograd_nodes.NativeGroupNormBackward0
-native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor) | CPU=normalization.native_batch_norm | Meta=normalization.native_batch_norm | CUDA=cuda.normalization.native_batch_norm | Autograd=_generated.autograd_kernels.native_batch_norm
-native_batch_norm.out(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!)) | CPU=_generated.variants.native_batch_norm_out | Meta=_generated.variants.native_batch_norm_out | CUDA=_generated.cuda_variants.native_batch_norm_out | Autograd=autograd.manual.out_variant
-native_layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor) | CPU=normalization_backward.native_layer_norm_backward | CUDA=cuda.normalization_backward.native_layer_norm_backward | Autograd=_generated.autograd_nodes.NativeLayerNormBackwardBackward0
-native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int N, int C, int HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor) | CPU=normalization_backward.native_group_norm_backward | CUDA=cuda.normalization_backward.native_group_norm_backward | Autograd=_generated.autograd_nodes.NativeGroupNormBackwardBackward0
-native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor) | CPU=normalization_backward.native_batch_norm_backward | CUDA=cuda.normalization_backward.native_batch_norm_backward | Autograd=_generated.autograd_nodes.NativeBatchNormBackwardBackward0
-embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor | CPU=embedding.embedding | Meta=embedding.embedding | CUDA=cuda.embedding.embedding | Autograd=_generated.autograd_kernels.embedding
-embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, int padding_idx, bool scale_grad_by_freq) -> Tensor | CPU=embedding.embedding_dense_backward | CUDA=cuda.embedding.embedding_dense_backward | Autograd=_generated.autograd_nodes.EmbeddingDenseBackwardBackward0
-embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!) | CPU=embedding.embedding_renorm_ | CUDA=cuda.embedding.embedding_renorm_ | Autograd=_generated.autograd_nodes.EmbeddingRenormBackward0
-layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor | CompositeImplicitAutograd=normalization.layer_norm
-group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True) -> Tensor | CompositeImplicitAutograd=normalization.group_norm
-batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor | CompositeImplicitAutograd=normalization.batch_norm
-dropout(Tensor input, float p, bool train) -> Tensor | CompositeImplicitAutograd=dropout.dropout
-dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!) | CompositeImplicitAutograd=dropout.dropout_
-native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor) | CPU=dropout.native_dropout | Meta=dropout.native_dropout | CUDA=cuda.dropout.native_dropout | Autograd=_generated.autograd_kernels.native_dropout
-native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor | CPU=dropout.native_dropout_backward | CUDA=cuda.dropout.native_dropout_backward | Autograd=_generated.autograd_nodes.NativeDropoutBackwardBackward0
-instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor | CompositeImplicitAutograd=normalization_composed.instance_norm
-rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor | CompositeImplicitAutograd=normalization_composed.rms_norm
-bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor | CompositeImplicitAutograd=bilinear.bilinear
-pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False) -> Tensor | CompositeImplicitAutograd=bilinear.pairwise_distance
-feature_dropout(Tensor input, float p, bool train) -> Tensor | CompositeImplicitAutograd=dropout.feature_dropout
-feature_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!) | CompositeImplicitAutograd=dropout.feature_dropout_
-alpha_dropout(Tensor input, float p, bool train) -> Tensor | CompositeImplicitAutograd=dropout.alpha_dropout
-alpha_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!) | CompositeImplicitAutograd=dropout.alpha_dropout_
-feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor | CompositeImplicitAutograd=dropout.feature_alpha_dropout
-feature_alpha_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!) | CompositeImplicitAutograd=dropout.feature_alpha_dropout_
-max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor) | CPU=pooling.max_pool2d_with_indices | Meta=pooling.max_pool2d_with_indices | CUDA=cuda.pooling.max_pool2d_with_indices | Autograd=_generated.autograd_kernels.max_pool2d_with_indices
-max_pool2d_with_indices.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!)) | CPU=_generated.variants.max_pool2d_with_indices_out | Meta=_generated.variants.max_pool2d_with_indices_out | CUDA=_generated.cuda_variants.max_pool2d_with_indices_out | Autograd=autograd.manual.out_variant
-avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor | CPU=pooling.avg_pool2d | Meta=pooling.avg_pool2d | CUDA=cuda.pooling.avg_pool2d | Autograd=_generated.autograd_nodes.AvgPool2DBackward0
-avg_pool2d.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.avg_pool2d_out | Meta=_generated.variants.avg_pool2d_out | CUDA=_generated.cuda_variants.avg_pool2d_out | Autograd=autograd.manual.out_variant
-_adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor | CPU=pooling._adaptive_avg_pool2d | Meta=pooling._adaptive_avg_pool2d | CUDA=cuda.pooling._adaptive_avg_pool2d | Autograd=_generated.autograd_nodes.AdaptiveAvgPool2DBackward0
-max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor | CPU=pooling_backward.max_pool2d_with_indices_backward | Meta=pooling_backward.max_pool2d_with_indices_backward | CUDA=cuda.pooling.max_pool2d_with_indices_backward | Autograd=_generated.autograd_nodes.MaxPool2DWithIndicesBackwardBackward0
-avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor | CPU=pooling_backward.avg_pool2d_backward | Meta=pooling_backward.avg_pool2d_backward | CUDA=cuda.pooling.avg_pool2d_backward | Autograd=_generated.autograd_nodes.AvgPool2DBackwardBackward0
-_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor | CPU=pooling_backward._adaptive_avg_pool2d_backward | Meta=pooling_backward._adaptive_avg_pool2d_backward | CUDA=cuda.pooling._adaptive_avg_pool2d_backward | Autograd=_generated.autograd_nodes.AdaptiveAvgPool2DBackwardBackward0
-max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor | CompositeImplicitAutograd=pooling.max_pool2d
-adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor | CompositeImplicitAutograd=pooling.adaptive_avg_pool2d
-adaptive_avg_pool2d.out(Tensor self, int[2] output_size, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.adaptive_avg_pool2d_out | Autograd=autograd.manual.out_variant
-max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> Tensor | CompositeImplicitAutograd=pooling_1d.max_pool1d
-max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor) | CompositeImplicitAutograd=pooling_1d.max_pool1d_with_indices
-max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor | CompositeImplicitAutograd=pooling_3d.max_pool3d
-avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor | CompositeImplicitAutograd=pooling_1d.avg_pool1d
-avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor | CPU=pooling_3d.avg_pool3d | Meta=pooling_3d.avg_pool3d | Autograd=_generated.autograd_nodes.AvgPool3DBackward0
-avg_pool3d.out(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.avg_pool3d_out | Meta=_generated.variants.avg_pool3d_out | Autograd=autograd.manual.out_variant
-avg_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor | CPU=pooling_3d.avg_pool3d_backward | Autograd=_generated.autograd_nodes.AvgPool3DBackwardBackward0
-max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor) | CPU=pooling_3d.max_pool3d_with_indices | Meta=pooling_3d.max_pool3d_with_indices | Autograd=_generated.autograd_nodes.MaxPool3DWithIndicesBackward0
-max_pool3d_with_indices_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, int[3] dilation, bool ceil_mode, Tensor indices) -> Tensor | CPU=pooling_3d.max_pool3d_with_indices_backward | Autograd=_generated.autograd_nodes.MaxPool3DWithIndicesBackwardBackward0
-fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, Tensor) | CPU=fractional_pooling.fractional_max_pool2d | Autograd=_generated.autograd_nodes.FractionalMaxPool2DBackward0
-fractional_max_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] output_size, Tensor indices) -> Tensor | CPU=fractional_pooling.fractional_max_pool2d_backward | Autograd=_generated.autograd_nodes.FractionalMaxPool2DBackwardBackward0
-fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor, Tensor) | CPU=fractional_pooling.fractional_max_pool3d | Autograd=_generated.autograd_nodes.FractionalMaxPool3DBackward0
-fractional_max_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] output_size, Tensor indices) -> Tensor | CPU=fractional_pooling.fractional_max_pool3d_backward | Autograd=_generated.autograd_nodes.FractionalMaxPool3DBackwardBackward0
-max_unpool2d(Tensor self, Tensor indices, int[2] output_size) -> Tensor | CPU=unpooling.max_unpool2d | Autograd=_generated.autograd_nodes.MaxUnpool2DBackward0
-max_unpool2d.out(Tensor self, Tensor indices, int[2] output_size, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.max_unpool2d_out | Autograd=autograd.manual.out_variant
-max_unpool3d(Tensor self, Tensor indices, int[3] output_size, int[3] stride, int[3] padding) -> Tensor | CPU=unpooling.max_unpool3d | Autograd=_generated.autograd_nodes.MaxUnpool3DBackward0
-max_unpool3d.out(Tensor self, Tensor indices, int[3] output_size, int[3] stride, int[3] padding, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.max_unpool3d_out | Autograd=autograd.manual.out_variant
-adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor | CompositeImplicitAutograd=pooling_1d.adaptive_avg_pool1d
-adaptive_avg_pool3d(Tensor self, int[3] output_size) -> Tensor | CompositeImplicitAutograd=pooling_3d.adaptive_avg_pool3d
-adaptive_avg_pool3d.out(Tensor self, int[3] output_size, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.adaptive_avg_pool3d_out | Autograd=autograd.manual.out_variant
-_adaptive_avg_pool3d(Tensor self, int[3] output_size) -> Tensor | CPU=pooling_3d._adaptive_avg_pool3d | Autograd=_generated.autograd_nodes.AdaptiveAvgPool3DBackward0
-_adaptive_avg_pool3d_backward(Tensor grad_output, Tensor self) -> Tensor | CPU=pooling_3d._adaptive_avg_pool3d_backward | Autograd=_generated.autograd_nodes.AdaptiveAvgPool3DBackwardBackward0
-adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor) | CompositeImplicitAutograd=adaptive_max_pooling.adaptive_max_pool1d
-adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor) | CPU=adaptive_max_pooling.adaptive_max_pool2d | Meta=adaptive_max_pooling.adaptive_max_pool2d | Autograd=_generated.autograd_nodes.AdaptiveMaxPool2DBackward0
-adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor) | CPU=adaptive_max_pooling.adaptive_max_pool3d | Meta=adaptive_max_pooling.adaptive_max_pool3d | Autograd=_generated.autograd_nodes.AdaptiveMaxPool3DBackward0
-pixel_shuffle(Tensor self, int upscale_factor) -> Tensor | CompositeImplicitAutograd=shuffling.pixel_shuffle
-pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor | CompositeImplicitAutograd=shuffling.pixel_unshuffle
-channel_shuffle(Tensor self, int groups) -> Tensor | CompositeImplicitAutograd=shuffling.channel_shuffle
-native_channel_shuffle(Tensor self, int groups) -> Tensor | CompositeImplicitAutograd=shuffling.channel_shuffle
-constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor | CPU=padding.constant_pad_nd | CUDA=padding.constant_pad_nd | Meta=padding.constant_pad_nd | Autograd=_generated.autograd_nodes.ConstantPadNdBackward0
-upsample_nearest2d.vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor | CompositeImplicitAutograd=resampling.upsample_nearest2d_vec
-upsample_nearest2d(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=resampling.upsample_nearest2d | Meta=resampling.upsample_nearest2d | CUDA=cuda.upsampling.upsample_nearest2d | Autograd=_generated.autograd_nodes.UpsampleNearest2DBackward0
-upsample_nearest2d.out(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.upsample_nearest2d_out | Meta=_generated.variants.upsample_nearest2d_out | CUDA=_generated.cuda_variants.upsample_nearest2d_out | Autograd=autograd.manual.out_variant
-upsample_bilinear2d.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor | CompositeImplicitAutograd=resampling.upsample_bilinear2d_vec
-upsample_bilinear2d(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=resampling.upsample_bilinear2d | Meta=resampling.upsample_bilinear2d | CUDA=cuda.upsampling.upsample_bilinear2d | Autograd=_generated.autograd_nodes.UpsampleBilinear2DBackward0
-upsample_bilinear2d.out(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.upsample_bilinear2d_out | Meta=_generated.variants.upsample_bilinear2d_out | CUDA=_generated.cuda_variants.upsample_bilinear2d_out | Autograd=autograd.manual.out_variant
-upsample_nearest2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=resampling.upsample_nearest2d_backward | CUDA=cuda.upsampling.upsample_nearest2d_backward | Autograd=_generated.autograd_nodes.UpsampleNearest2DBackwardBackward0
-upsample_bilinear2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=resampling.upsample_bilinear2d_backward | CUDA=cuda.upsampling.upsample_bilinear2d_backward | Autograd=_generated.autograd_nodes.UpsampleBilinear2DBackwardBackward0
-upsample_nearest1d.vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor | CompositeImplicitAutograd=upsampling.upsample_nearest1d_vec
-upsample_nearest1d(Tensor self, int[1] output_size, float? scales=None) -> Tensor | CPU=upsampling.upsample_nearest1d | Meta=upsampling.upsample_nearest1d | Autograd=_generated.autograd_nodes.UpsampleNearest1DBackward0
-upsample_nearest1d.out(Tensor self, int[1] output_size, float? scales=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.upsample_nearest1d_out | Meta=_generated.variants.upsample_nearest1d_out | Autograd=autograd.manual.out_variant
-upsample_nearest1d_backward(Tensor grad_output, int[1] output_size, int[3] input_size, float? scales=None) -> Tensor | CPU=upsampling.upsample_nearest1d_backward | Autograd=_generated.autograd_nodes.UpsampleNearest1DBackwardBackward0
-upsample_nearest3d.vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor | CompositeImplicitAutograd=upsampling.upsample_nearest3d_vec
-upsample_nearest3d(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling.upsample_nearest3d | Meta=upsampling.upsample_nearest3d | Autograd=_generated.autograd_nodes.UpsampleNearest3DBackward0
-upsample_nearest3d.out(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.upsample_nearest3d_out | Meta=_generated.variants.upsample_nearest3d_out | Autograd=autograd.manual.out_variant
-upsample_nearest3d_backward(Tensor grad_output, int[3] output_size, int[5] input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling.upsample_nearest3d_backward | Autograd=_generated.autograd_nodes.UpsampleNearest3DBackwardBackward0
-_upsample_nearest_exact1d.vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor | CompositeImplicitAutograd=upsampling._upsample_nearest_exact1d_vec
-_upsample_nearest_exact1d(Tensor self, int[1] output_size, float? scales=None) -> Tensor | CPU=upsampling._upsample_nearest_exact1d | Meta=upsampling._upsample_nearest_exact1d | Autograd=_generated.autograd_nodes.UpsampleNearestExact1DBackward0
-_upsample_nearest_exact1d.out(Tensor self, int[1] output_size, float? scales=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._upsample_nearest_exact1d_out | Meta=_generated.variants._upsample_nearest_exact1d_out | Autograd=autograd.manual.out_variant
-_upsample_nearest_exact1d_backward(Tensor grad_output, int[1] output_size, int[3] input_size, float? scales=None) -> Tensor | CPU=upsampling._upsample_nearest_exact1d_backward | Autograd=_generated.autograd_nodes.UpsampleNearestExact1DBackwardBackward0
-_upsample_nearest_exact2d.vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor | CompositeImplicitAutograd=upsampling._upsample_nearest_exact2d_vec
-_upsample_nearest_exact2d(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling._upsample_nearest_exact2d | Meta=upsampling._upsample_nearest_exact2d | Autograd=_generated.autograd_nodes.UpsampleNearestExact2DBackward0
-_upsample_nearest_exact2d.out(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._upsample_nearest_exact2d_out | Meta=_generated.variants._upsample_nearest_exact2d_out | Autograd=autograd.manual.out_variant
-_upsample_nearest_exact2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling._upsample_nearest_exact2d_backward | Autograd=_generated.autograd_nodes.UpsampleNearestExact2DBackwardBackward0
-_upsample_nearest_exact3d.vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor | CompositeImplicitAutograd=upsampling._upsample_nearest_exact3d_vec
-_upsample_nearest_exact3d(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling._upsample_nearest_exact3d | Meta=upsampling._upsample_nearest_exact3d | Autograd=_generated.autograd_nodes.UpsampleNearestExact3DBackward0
-_upsample_nearest_exact3d.out(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._upsample_nearest_exact3d_out | Meta=_generated.variants._upsample_nearest_exact3d_out | Autograd=autograd.manual.out_variant
-_upsample_nearest_exact3d_backward(Tensor grad_output, int[3] output_size, int[5] input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling._upsample_nearest_exact3d_backward | Autograd=_generated.autograd_nodes.UpsampleNearestExact3DBackwardBackward0
-upsample_linear1d.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor | CompositeImplicitAutograd=upsampling.upsample_linear1d_vec
-upsample_linear1d(Tensor self, int[1] output_size, bool align_corners, float? scales=None) -> Tensor | CPU=upsampling.upsample_linear1d | Meta=upsampling.upsample_linear1d | Autograd=_generated.autograd_nodes.UpsampleLinear1DBackward0
-upsample_linear1d.out(Tensor self, int[1] output_size, bool align_corners, float? scales=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.upsample_linear1d_out | Meta=_generated.variants.upsample_linear1d_out | Autograd=autograd.manual.out_variant
-upsample_linear1d_backward(Tensor grad_output, int[1] output_size, int[3] input_size, bool align_corners, float? scales=None) -> Tensor | CPU=upsampling.upsample_linear1d_backward | Autograd=_generated.autograd_nodes.UpsampleLinear1DBackwardBackward0
-upsample_trilinear3d.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor | CompositeImplicitAutograd=upsampling.upsample_trilinear3d_vec
-upsample_trilinear3d(Tensor self, int[3] output_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling.upsample_trilinear3d | Meta=upsampling.upsample_trilinear3d | Autograd=_generated.autograd_nodes.UpsampleTrilinear3DBackward0
-upsample_trilinear3d.out(Tensor self, int[3] output_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.upsample_trilinear3d_out | Meta=_generated.variants.upsample_trilinear3d_out | Autograd=autograd.manual.out_variant
-upsample_trilinear3d_backward(Tensor grad_output, int[3] output_size, int[5] input_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling.upsample_trilinear3d_backward | Autograd=_generated.autograd_nodes.UpsampleTrilinear3DBackwardBackward0
-upsample_bicubic2d.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor | CompositeImplicitAutograd=upsampling.upsample_bicubic2d_vec
-upsample_bicubic2d(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling.upsample_bicubic2d | Meta=upsampling.upsample_bicubic2d | Autograd=_generated.autograd_nodes.UpsampleBicubic2DBackward0
-upsample_bicubic2d.out(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.upsample_bicubic2d_out | Meta=_generated.variants.upsample_bicubic2d_out | Autograd=autograd.manual.out_variant
-upsample_bicubic2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling.upsample_bicubic2d_backward | Autograd=_generated.autograd_nodes.UpsampleBicubic2DBackwardBackward0
-_upsample_bilinear2d_aa.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor | CompositeImplicitAutograd=upsampling._upsample_bilinear2d_aa_vec
-_upsample_bilinear2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling._upsample_bilinear2d_aa | Meta=upsampling._upsample_bilinear2d_aa | Autograd=_generated.autograd_nodes.UpsampleBilinear2DAaBackward0
-_upsample_bilinear2d_aa.out(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._upsample_bilinear2d_aa_out | Meta=_generated.variants._upsample_bilinear2d_aa_out | Autograd=autograd.manual.out_variant
-_upsample_bilinear2d_aa_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling._upsample_bilinear2d_aa_backward | Autograd=_generated.autograd_nodes.UpsampleBilinear2DAaBackwardBackward0
-_upsample_bicubic2d_aa.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor | CompositeImplicitAutograd=upsampling._upsample_bicubic2d_aa_vec
-_upsample_bicubic2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling._upsample_bicubic2d_aa | Meta=upsampling._upsample_bicubic2d_aa | Autograd=_generated.autograd_nodes.UpsampleBicubic2DAaBackward0
-_upsample_bicubic2d_aa.out(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._upsample_bicubic2d_aa_out | Meta=_generated.variants._upsample_bicubic2d_aa_out | Autograd=autograd.manual.out_variant
-_upsample_bicubic2d_aa_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling._upsample_bicubic2d_aa_backward | Autograd=_generated.autograd_nodes.UpsampleBicubic2DAaBackwardBackward0
-_upsample_lanczos2d_aa.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor | CompositeImplicitAutograd=upsampling._upsample_lanczos2d_aa_vec
-_upsample_lanczos2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling._upsample_lanczos2d_aa | Meta=upsampling._upsample_lanczos2d_aa | Autograd=_generated.autograd_nodes.UpsampleLanczos2DAaBackward0
-_upsample_lanczos2d_aa.out(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._upsample_lanczos2d_aa_out | Meta=_generated.variants._upsample_lanczos2d_aa_out | Autograd=autograd.manual.out_variant
-_upsample_lanczos2d_aa_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor | CPU=upsampling._upsample_lanczos2d_aa_backward | Autograd=_generated.autograd_nodes.UpsampleLanczos2DAaBackwardBackward0
-im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor | CPU=windows.im2col | CUDA=cuda.windows.im2col | Autograd=_generated.autograd_nodes.Im2ColBackward0
-im2col.out(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.im2col_out | CUDA=_generated.cuda_variants.im2col_out | Autograd=autograd.manual.out_variant
-col2im(Tensor self, int[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor | CPU=windows.col2im | CUDA=cuda.windows.col2im | Autograd=_generated.autograd_nodes.Col2ImBackward0
-col2im.out(Tensor self, int[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.col2im_out | CUDA=_generated.cuda_variants.col2im_out | Autograd=autograd.manual.out_variant
-pad(Tensor self, int[] pad, str mode="constant", float? value=None) -> Tensor | CompositeImplicitAutograd=padding.pad
-reflection_pad1d(Tensor self, int[2] padding) -> Tensor | CompositeExplicitAutograd=border_padding.reflection_pad1d | Autograd=_generated.autograd_nodes.ReflectionPad1DBackward0
-reflection_pad1d.out(Tensor self, int[2] padding, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.reflection_pad1d_out | Autograd=autograd.manual.out_variant
-reflection_pad1d_backward(Tensor grad_output, Tensor self, int[2] padding) -> Tensor | CompositeExplicitAutograd=border_padding.reflection_pad1d_backward | Autograd=_generated.autograd_nodes.ReflectionPad1DBackwardBackward0
-replication_pad1d(Tensor self, int[2] padding) -> Tensor | CompositeExplicitAutograd=border_padding.replication_pad1d | Autograd=_generated.autograd_nodes.ReplicationPad1DBackward0
-replication_pad1d.out(Tensor self, int[2] padding, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.replication_pad1d_out | Autograd=autograd.manual.out_variant
-replication_pad1d_backward(Tensor grad_output, Tensor self, int[2] padding) -> Tensor | CompositeExplicitAutograd=border_padding.replication_pad1d_backward | Autograd=_generated.autograd_nodes.ReplicationPad1DBackwardBackward0
-reflection_pad2d(Tensor self, int[4] padding) -> Tensor | CompositeExplicitAutograd=border_padding.reflection_pad2d | Autograd=_generated.autograd_nodes.ReflectionPad2DBackward0
-reflection_pad2d.out(Tensor self, int[4] padding, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.reflection_pad2d_out | Autograd=autograd.manual.out_variant
-reflection_pad2d_backward(Tensor grad_output, Tensor self, int[4] padding) -> Tensor | CompositeExplicitAutograd=border_padding.reflection_pad2d_backward | Autograd=_generated.autograd_nodes.ReflectionPad2DBackwardBackward0
-replication_pad2d(Tensor self, int[4] padding) -> Tensor | CompositeExplicitAutograd=border_padding.replication_pad2d | Autograd=_generated.autograd_nodes.ReplicationPad2DBackward0
-replication_pad2d.out(Tensor self, int[4] padding, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.replication_pad2d_out | Autograd=autograd.manual.out_variant
-replication_pad2d_backward(Tensor grad_output, Tensor self, int[4] padding) -> Tensor | CompositeExplicitAutograd=border_padding.replication_pad2d_backward | Autograd=_generated.autograd_nodes.ReplicationPad2DBackwardBackward0
-reflection_pad3d(Tensor self, int[6] padding) -> Tensor | CompositeExplicitAutograd=border_padding.reflection_pad3d | Autograd=_generated.autograd_nodes.ReflectionPad3DBackward0
-reflection_pad3d.out(Tensor self, int[6] padding, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.reflection_pad3d_out | Autograd=autograd.manual.out_variant
-reflection_pad3d_backward(Tensor grad_output, Tensor self, int[6] padding) -> Tensor | CompositeExplicitAutograd=border_padding.reflection_pad3d_backward | Autograd=_generated.autograd_nodes.ReflectionPad3DBackwardBackward0
-replication_pad3d(Tensor self, int[6] padding) -> Tensor | CompositeExplicitAutograd=border_padding.replication_pad3d | Autograd=_generated.autograd_nodes.ReplicationPad3DBackward0
-replication_pad3d.out(Tensor self, int[6] padding, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.replication_pad3d_out | Autograd=autograd.manual.out_variant
-replication_pad3d_backward(Tensor grad_output, Tensor self, int[6] padding) -> Tensor | CompositeExplicitAutograd=border_padding.replication_pad3d_backward | Autograd=_generated.autograd_nodes.ReplicationPad3DBackwardBackward0
-_pad_circular(Tensor self, int[] pad) -> Tensor | CompositeImplicitAutograd=padding._pad_circular
-_pad_enum(Tensor self, int[] pad, int mode, float? value=None) -> Tensor | CompositeImplicitAutograd=padding._pad_enum
-adaptive_max_pool2d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor | CPU=adaptive_max_pooling.adaptive_max_pool2d_backward | Autograd=_generated.autograd_nodes.AdaptiveMaxPool2DBackwardBackward0
-adaptive_max_pool3d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor | CPU=adaptive_max_pooling.adaptive_max_pool3d_backward | Autograd=_generated.autograd_nodes.AdaptiveMaxPool3DBackwardBackward0
-lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor) | CompositeImplicitAutograd=recurrent.lstm
-lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor, Tensor) | CompositeImplicitAutograd=recurrent.lstm_data
-gru.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor) | CompositeImplicitAutograd=recurrent.gru
-gru.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor) | CompositeImplicitAutograd=recurrent.gru_data
-rnn_tanh.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor) | CompositeImplicitAutograd=recurrent.rnn_tanh
-rnn_tanh.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor) | CompositeImplicitAutograd=recurrent.rnn_tanh_data
-rnn_relu.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor) | CompositeImplicitAutograd=recurrent.rnn_relu
-rnn_relu.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor) | CompositeImplicitAutograd=recurrent.rnn_relu_data
-lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> (Tensor, Tensor) | CompositeImplicitAutograd=recurrent.lstm_cell
-gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor | CompositeImplicitAutograd=recurrent.gru_cell
-rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor | CompositeImplicitAutograd=recurrent.rnn_tanh_cell
-rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor | CompositeImplicitAutograd=recurrent.rnn_relu_cell
-_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first) -> (Tensor, Tensor) | CPU=packing._pack_padded_sequence | Autograd=_generated.autograd_nodes.PackPaddedSequenceBackward0
-_pack_padded_sequence_backward(Tensor grad, int[] input_size, Tensor batch_sizes, bool batch_first) -> Tensor | CompositeImplicitAutograd=packing._pack_padded_sequence_backward
-_pad_packed_sequence(Tensor data, Tensor batch_sizes, bool batch_first, Scalar padding_value, int total_length) -> (Tensor, Tensor) | CompositeImplicitAutograd=packing._pad_packed_sequence
-grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor | CompositeImplicitAutograd=grid_sampler.grid_sampler
-grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor | CPU=grid_sampler.grid_sampler_2d | Autograd=_generated.autograd_nodes.GridSampler2DBackward0
-grid_sampler_2d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> (Tensor, Tensor) | CPU=grid_sampler.grid_sampler_2d_backward | Autograd=_generated.autograd_nodes.GridSampler2DBackwardBackward0
-grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor | CPU=grid_sampler.grid_sampler_3d | Autograd=_generated.autograd_nodes.GridSampler3DBackward0
-grid_sampler_3d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> (Tensor, Tensor) | CPU=grid_sampler.grid_sampler_3d_backward | Autograd=_generated.autograd_nodes.GridSampler3DBackwardBackward0
-affine_grid_generator(Tensor theta, int[] size, bool align_corners) -> Tensor | CPU=grid_sampler.affine_grid_generator | Autograd=_generated.autograd_nodes.AffineGridGeneratorBackward0
-affine_grid_generator_backward(Tensor grad, int[] size, bool align_corners) -> Tensor | CompositeImplicitAutograd=grid_sampler.affine_grid_generator_backward
-sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices) | CPU=sorting.sort | Meta=sorting.sort | CUDA=cuda.sorting.sort | Autograd=_generated.autograd_nodes.SortBackward0
-sort.values(Tensor self, int dim=-1, bool descending=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | CPU=_generated.variants.sort_values | Meta=_generated.variants.sort_values | CUDA=_generated.cuda_variants.sort_values | Autograd=autograd.manual.out_variant
-sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices) | CPU=sorting.sort_stable | Meta=sorting.sort_stable | CUDA=cuda.sorting.sort_stable | Autograd=_generated.autograd_nodes.SortBackward1
-sort.values_stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | CPU=_generated.variants.sort_values_stable | Meta=_generated.variants.sort_values_stable | CUDA=_generated.cuda_variants.sort_values_stable | Autograd=autograd.manual.out_variant
-topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices) | CPU=sorting.topk | Meta=sorting.topk | CUDA=cuda.sorting.topk | Autograd=_generated.autograd_nodes.TopkBackward0
-topk.values(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | CPU=_generated.variants.topk_values | Meta=_generated.variants.topk_values | CUDA=_generated.cuda_variants.topk_values | Autograd=autograd.manual.out_variant
-argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor | CompositeImplicitAutograd=sorting.argsort
-argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor | CompositeImplicitAutograd=sorting.argsort_stable
-argsort.stable_out(Tensor self, *, bool stable, int dim=-1, bool descending=False, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.argsort_stable_out | Autograd=autograd.manual.out_variant
-msort(Tensor self) -> Tensor | CompositeImplicitAutograd=sorting.msort
-msort.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.msort_out | Autograd=autograd.manual.out_variant
-kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices) | CPU=order_statistics.kthvalue | Meta=order_statistics.kthvalue | Autograd=_generated.autograd_nodes.KthvalueBackward0
-kthvalue.values(Tensor self, int k, int dim=-1, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | CPU=_generated.variants.kthvalue_values | Meta=_generated.variants.kthvalue_values | Autograd=autograd.manual.out_variant
-median(Tensor self) -> Tensor | CPU=order_statistics.median | Meta=order_statistics.median | Autograd=_generated.autograd_nodes.MedianBackward0
-median.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.median_out | Meta=_generated.variants.median_out | Autograd=autograd.manual.out_variant
-median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) | CPU=order_statistics.median_dim | Meta=order_statistics.median_dim | Autograd=_generated.autograd_nodes.MedianBackward1
-median.dim_values(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | CPU=_generated.variants.median_dim_values | Meta=_generated.variants.median_dim_values | Autograd=autograd.manual.out_variant
-nanmedian(Tensor self) -> Tensor | CPU=order_statistics.nanmedian | Meta=order_statistics.nanmedian | Autograd=_generated.autograd_nodes.NanmedianBackward0
-nanmedian.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.nanmedian_out | Meta=_generated.variants.nanmedian_out | Autograd=autograd.manual.out_variant
-nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) | CPU=order_statistics.nanmedian_dim | Meta=order_statistics.nanmedian_dim | Autograd=_generated.autograd_nodes.NanmedianBackward1
-nanmedian.dim_values(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | CPU=_generated.variants.nanmedian_dim_values | Meta=_generated.variants.nanmedian_dim_values | Autograd=autograd.manual.out_variant
-mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices) | CPU=order_statistics.mode | Meta=order_statistics.mode | Autograd=_generated.autograd_nodes.ModeBackward0
-mode.values(Tensor self, int dim=-1, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | CPU=_generated.variants.mode_values | Meta=_generated.variants.mode_values | Autograd=autograd.manual.out_variant
-_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor) | CPU=unique._unique | Autograd=_generated.autograd_nodes.UniqueBackward0
-_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor) | CPU=unique._unique2 | Autograd=_generated.autograd_nodes.Unique2Backward0
-unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor) | CPU=unique.unique_dim | Autograd=_generated.autograd_nodes.UniqueDimBackward0
-unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor) | CPU=unique.unique_consecutive | Autograd=_generated.autograd_nodes.UniqueConsecutiveBackward0
-unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor) | CPU=unique.unique_dim_consecutive | Autograd=_generated.autograd_nodes.UniqueDimConsecutiveBackward0
-searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor | CPU=searching.searchsorted_Tensor
-searchsorted.Tensor_out(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.searchsorted_Tensor_out
-searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor | CPU=searching.searchsorted_Scalar
-searchsorted.Scalar_out(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.searchsorted_Scalar_out
-bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor | CPU=searching.bucketize_Tensor
-bucketize.Tensor_out(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bucketize_Tensor_out
-bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor | CPU=searching.bucketize_Scalar
-bucketize.Scalar_out(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bucketize_Scalar_out
-arccos(Tensor self) -> Tensor | CompositeImplicitAutograd=_generated.ops.acos
-arccos_(Tensor(a!) self) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.acos_
-arccos.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.acos_out
-arcsin(Tensor self) -> Tensor | CompositeImplicitAutograd=_generated.ops.asin
-arcsin_(Tensor(a!) self) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.asin_
-arcsin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.asin_out
-arctan(Tensor self) -> Tensor | CompositeImplicitAutograd=_generated.ops.atan
-arctan_(Tensor(a!) self) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.atan_
-arctan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.atan_out
-arctan2(Tensor self, Tensor other) -> Tensor | CompositeImplicitAutograd=_generated.ops.atan2
-arctan2_(Tensor(a!) self, Tensor other) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.atan2_
-arctan2.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.atan2_out
-arccosh(Tensor self) -> Tensor | CompositeImplicitAutograd=_generated.ops.acosh
-arccosh_(Tensor(a!) self) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.acosh_
-arccosh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.acosh_out
-arcsinh(Tensor self) -> Tensor | CompositeImplicitAutograd=_generated.ops.asinh
-arcsinh_(Tensor(a!) self) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.asinh_
-arcsinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.asinh_out
-arctanh(Tensor self) -> Tensor | CompositeImplicitAutograd=_generated.ops.atanh
-arctanh_(Tensor(a!) self) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.atanh_
-arctanh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.atanh_out
-fix(Tensor self) -> Tensor | CompositeImplicitAutograd=_generated.ops.trunc
-fix_(Tensor(a!) self) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.trunc_
-fix.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.trunc_out
-absolute(Tensor self) -> Tensor | CompositeImplicitAutograd=_generated.ops.abs
-absolute_(Tensor(a!) self) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.abs_
-absolute.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.abs_out
-negative(Tensor self) -> Tensor | CompositeImplicitAutograd=_generated.ops.neg
-negative_(Tensor(a!) self) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.neg_
-negative.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.neg_out
-clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor | CompositeImplicitAutograd=_generated.ops.clamp
-clip_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.clamp_
-clip.out(Tensor self, Scalar? min=None, Scalar? max=None, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.clamp_out
-clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor | CompositeImplicitAutograd=_generated.ops.clamp_Tensor
-clip_.Tensor(Tensor(a!) self, Tensor? min=None, Tensor? max=None) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.clamp__Tensor
-clip.Tensor_out(Tensor self, Tensor? min=None, Tensor? max=None, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.clamp_Tensor_out
-subtract.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor | CompositeImplicitAutograd=_generated.ops.sub_Tensor
-subtract_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.sub__Tensor
-subtract.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.sub_out
-subtract.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor | CompositeImplicitAutograd=_generated.ops.sub_Scalar
-subtract_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.sub__Scalar
-multiply.Tensor(Tensor self, Tensor other) -> Tensor | CompositeImplicitAutograd=_generated.ops.mul_Tensor
-multiply_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.mul__Tensor
-multiply.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.mul_out
-multiply.Scalar(Tensor self, Scalar other) -> Tensor | CompositeImplicitAutograd=_generated.ops.mul_Scalar
-multiply_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.mul__Scalar
-divide.Tensor(Tensor self, Tensor other) -> Tensor | CompositeImplicitAutograd=_generated.ops.div_Tensor
-divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.div__Tensor
-divide.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.div_out
-divide.Scalar(Tensor self, Scalar other) -> Tensor | CompositeImplicitAutograd=_generated.ops.div_Scalar
-divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.div__Scalar
-divide.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor | CompositeImplicitAutograd=_generated.ops.div_Tensor_mode
-divide_.Tensor_mode(Tensor(a!) self, Tensor other, *, str? rounding_mode) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.div__Tensor_mode
-divide.out_mode(Tensor self, Tensor other, *, str? rounding_mode, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.div_out_mode
-divide.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor | CompositeImplicitAutograd=_generated.ops.div_Scalar_mode
-divide_.Scalar_mode(Tensor(a!) self, Scalar other, *, str? rounding_mode) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.div__Scalar_mode
-true_divide.Tensor(Tensor self, Tensor other) -> Tensor | CompositeImplicitAutograd=_generated.ops.div_Tensor
-true_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.div__Tensor
-true_divide.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.div_out
-true_divide.Scalar(Tensor self, Scalar other) -> Tensor | CompositeImplicitAutograd=_generated.ops.div_Scalar
-true_divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.div__Scalar
-greater.Scalar(Tensor self, Scalar other) -> Tensor | CompositeImplicitAutograd=_generated.ops.gt_Scalar
-greater_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.gt__Scalar
-greater.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.gt_Scalar_out
-greater.Tensor(Tensor self, Tensor other) -> Tensor | CompositeImplicitAutograd=_generated.ops.gt_Tensor
-greater_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.gt__Tensor
-greater.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.gt_Tensor_out
-less.Scalar(Tensor self, Scalar other) -> Tensor | CompositeImplicitAutograd=_generated.ops.lt_Scalar
-less_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.lt__Scalar
-less.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.lt_Scalar_out
-less.Tensor(Tensor self, Tensor other) -> Tensor | CompositeImplicitAutograd=_generated.ops.lt_Tensor
-less_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.lt__Tensor
-less.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.lt_Tensor_out
-greater_equal.Scalar(Tensor self, Scalar other) -> Tensor | CompositeImplicitAutograd=_generated.ops.ge_Scalar
-greater_equal_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.ge__Scalar
-greater_equal.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.ge_Scalar_out
-greater_equal.Tensor(Tensor self, Tensor other) -> Tensor | CompositeImplicitAutograd=_generated.ops.ge_Tensor
-greater_equal_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.ge__Tensor
-greater_equal.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.ge_Tensor_out
-less_equal.Scalar(Tensor self, Scalar other) -> Tensor | CompositeImplicitAutograd=_generated.ops.le_Scalar
-less_equal_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.le__Scalar
-less_equal.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.le_Scalar_out
-less_equal.Tensor(Tensor self, Tensor other) -> Tensor | CompositeImplicitAutograd=_generated.ops.le_Tensor
-less_equal_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.le__Tensor
-less_equal.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.le_Tensor_out
-not_equal.Scalar(Tensor self, Scalar other) -> Tensor | CompositeImplicitAutograd=_generated.ops.ne_Scalar
-not_equal_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.ne__Scalar
-not_equal.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.ne_Scalar_out
-not_equal.Tensor(Tensor self, Tensor other) -> Tensor | CompositeImplicitAutograd=_generated.ops.ne_Tensor
-not_equal_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.ne__Tensor
-not_equal.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.ne_Tensor_out
-__and__.Scalar(Tensor self, Scalar other) -> Tensor | CompositeImplicitAutograd=_generated.ops.bitwise_and_Scalar
-__and__.Tensor(Tensor self, Tensor other) -> Tensor | CompositeImplicitAutograd=_generated.ops.bitwise_and_Tensor
-__or__.Scalar(Tensor self, Scalar other) -> Tensor | CompositeImplicitAutograd=_generated.ops.bitwise_or_Scalar
-__or__.Tensor(Tensor self, Tensor other) -> Tensor | CompositeImplicitAutograd=_generated.ops.bitwise_or_Tensor
-__xor__.Scalar(Tensor self, Scalar other) -> Tensor | CompositeImplicitAutograd=_generated.ops.bitwise_xor_Scalar
-__xor__.Tensor(Tensor self, Tensor other) -> Tensor | CompositeImplicitAutograd=_generated.ops.bitwise_xor_Tensor
-__lshift__.Scalar(Tensor self, Scalar other) -> Tensor | CompositeImplicitAutograd=_generated.ops.bitwise_left_shift_Tensor_Scalar
-__lshift__.Tensor(Tensor self, Tensor other) -> Tensor | CompositeImplicitAutograd=_generated.ops.bitwise_left_shift_Tensor
-__rshift__.Scalar(Tensor self, Scalar other) -> Tensor | CompositeImplicitAutograd=_generated.ops.bitwise_right_shift_Tensor_Scalar
-__rshift__.Tensor(Tensor self, Tensor other) -> Tensor | CompositeImplicitAutograd=_generated.ops.bitwise_right_shift_Tensor
-__iand__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.bitwise_and__Scalar
-__iand__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.bitwise_and__Tensor
-__ior__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.bitwise_or__Scalar
-__ior__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.bitwise_or__Tensor
-__ixor__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.bitwise_xor__Scalar
-__ixor__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.bitwise_xor__Tensor
-__ilshift__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.bitwise_left_shift__Tensor_Scalar
-__ilshift__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.bitwise_left_shift__Tensor
-__irshift__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.bitwise_right_shift__Tensor_Scalar
-__irshift__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.bitwise_right_shift__Tensor
-add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor | CPU=pointwise.add | CUDA=pointwise.add | Meta=pointwise.add | Autograd=_generated.autograd_kernels.add_Tensor
-add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!) | CPU=_generated.variants.add__Tensor | CUDA=_generated.variants.add__Tensor | Meta=_generated.variants.add__Tensor | Autograd=_generated.autograd_kernels.add__Tensor
-add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.add_out | CUDA=_generated.variants.add_out | Meta=_generated.variants.add_out | Autograd=autograd.manual.out_variant
-add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor | CPU=pointwise.add | CUDA=pointwise.add | Meta=pointwise.add | Autograd=_generated.autograd_kernels.add_Scalar
-add_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!) | CPU=_generated.variants.add__Scalar | CUDA=_generated.variants.add__Scalar | Meta=_generated.variants.add__Scalar | Autograd=_generated.autograd_nodes.AddBackward1
-sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor | CPU=pointwise.sub | CUDA=pointwise.sub | Meta=pointwise.sub | Autograd=_generated.autograd_kernels.sub_Tensor
-sub_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!) | CPU=_generated.variants.sub__Tensor | CUDA=_generated.variants.sub__Tensor | Meta=_generated.variants.sub__Tensor | Autograd=_generated.autograd_kernels.sub__Tensor
-sub.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.sub_out | CUDA=_generated.variants.sub_out | Meta=_generated.variants.sub_out | Autograd=autograd.manual.out_variant
-sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor | CPU=pointwise.sub | CUDA=pointwise.sub | Meta=pointwise.sub | Autograd=_generated.autograd_nodes.SubBackward1
-sub_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!) | CPU=_generated.variants.sub__Scalar | CUDA=_generated.variants.sub__Scalar | Meta=_generated.variants.sub__Scalar | Autograd=_generated.autograd_nodes.SubBackward1
-mul.Tensor(Tensor self, Tensor other) -> Tensor | CPU=pointwise.mul | CUDA=pointwise.mul | Meta=pointwise.mul | Autograd=_generated.autograd_kernels.mul_Tensor
-mul_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.mul__Tensor | CUDA=_generated.variants.mul__Tensor | Meta=_generated.variants.mul__Tensor | Autograd=_generated.autograd_kernels.mul__Tensor
-mul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.mul_out | CUDA=_generated.variants.mul_out | Meta=_generated.variants.mul_out | Autograd=autograd.manual.out_variant
-mul.Scalar(Tensor self, Scalar other) -> Tensor | CPU=pointwise.mul | CUDA=pointwise.mul | Meta=pointwise.mul | Autograd=_generated.autograd_kernels.mul_Scalar
-mul_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.mul__Scalar | CUDA=_generated.variants.mul__Scalar | Meta=_generated.variants.mul__Scalar | Autograd=_generated.autograd_nodes.MulBackward1
-div.Tensor(Tensor self, Tensor other) -> Tensor | CPU=pointwise.div | CUDA=pointwise.div | Meta=pointwise.div | Autograd=_generated.autograd_kernels.div_Tensor
-div_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.div__Tensor | CUDA=_generated.variants.div__Tensor | Meta=_generated.variants.div__Tensor | Autograd=_generated.autograd_nodes.DivBackward0
-div.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.div_out | CUDA=_generated.variants.div_out | Meta=_generated.variants.div_out | Autograd=autograd.manual.out_variant
-div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor | CPU=pointwise.div_mode | CUDA=pointwise.div_mode | Meta=pointwise.div_mode | Autograd=_generated.autograd_nodes.DivBackward2
-div_.Tensor_mode(Tensor(a!) self, Tensor other, *, str? rounding_mode) -> Tensor(a!) | CPU=_generated.variants.div__Tensor_mode | CUDA=_generated.variants.div__Tensor_mode | Meta=_generated.variants.div__Tensor_mode | Autograd=_generated.autograd_nodes.DivBackward2
-div.out_mode(Tensor self, Tensor other, *, str? rounding_mode, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.div_out_mode | CUDA=_generated.variants.div_out_mode | Meta=_generated.variants.div_out_mode | Autograd=autograd.manual.out_variant
-div.Scalar(Tensor self, Scalar other) -> Tensor | CPU=pointwise.div | CUDA=pointwise.div | Meta=pointwise.div | Autograd=_generated.autograd_kernels.div_Scalar
-div_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.div__Scalar | CUDA=_generated.variants.div__Scalar | Meta=_generated.variants.div__Scalar | Autograd=_generated.autograd_nodes.DivBackward1
-div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor | CPU=pointwise.div_mode | CUDA=pointwise.div_mode | Meta=pointwise.div_mode | Autograd=_generated.autograd_nodes.DivBackward3
-div_.Scalar_mode(Tensor(a!) self, Scalar other, *, str? rounding_mode) -> Tensor(a!) | CPU=_generated.variants.div__Scalar_mode | CUDA=_generated.variants.div__Scalar_mode | Meta=_generated.variants.div__Scalar_mode | Autograd=_generated.autograd_nodes.DivBackward3
-remainder.Scalar(Tensor self, Scalar other) -> Tensor | CPU=pointwise.remainder | CUDA=pointwise.remainder | Meta=pointwise.remainder | Autograd=_generated.autograd_nodes.RemainderBackward0
-remainder_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.remainder__Scalar | CUDA=_generated.variants.remainder__Scalar | Meta=_generated.variants.remainder__Scalar | Autograd=_generated.autograd_nodes.RemainderBackward0
-remainder.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.remainder_Scalar_out | CUDA=_generated.variants.remainder_Scalar_out | Meta=_generated.variants.remainder_Scalar_out | Autograd=autograd.manual.out_variant
-remainder.Tensor(Tensor self, Tensor other) -> Tensor | CPU=pointwise.remainder | CUDA=pointwise.remainder | Meta=pointwise.remainder | Autograd=_generated.autograd_nodes.RemainderBackward1
-remainder_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.remainder__Tensor | CUDA=_generated.variants.remainder__Tensor | Meta=_generated.variants.remainder__Tensor | Autograd=_generated.autograd_nodes.RemainderBackward1
-remainder.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.remainder_Tensor_out | CUDA=_generated.variants.remainder_Tensor_out | Meta=_generated.variants.remainder_Tensor_out | Autograd=autograd.manual.out_variant
-remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor | CPU=pointwise.remainder | CUDA=pointwise.remainder | Meta=pointwise.remainder | Autograd=_generated.autograd_nodes.RemainderBackward2
-remainder.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.remainder_Scalar_Tensor_out | CUDA=_generated.variants.remainder_Scalar_Tensor_out | Meta=_generated.variants.remainder_Scalar_Tensor_out | Autograd=autograd.manual.out_variant
-fmod.Scalar(Tensor self, Scalar other) -> Tensor | CPU=pointwise.fmod | CUDA=pointwise.fmod | Meta=pointwise.fmod | Autograd=_generated.autograd_nodes.FmodBackward0
-fmod_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.fmod__Scalar | CUDA=_generated.variants.fmod__Scalar | Meta=_generated.variants.fmod__Scalar | Autograd=_generated.autograd_nodes.FmodBackward0
-fmod.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.fmod_Scalar_out | CUDA=_generated.variants.fmod_Scalar_out | Meta=_generated.variants.fmod_Scalar_out | Autograd=autograd.manual.out_variant
-fmod.Tensor(Tensor self, Tensor other) -> Tensor | CPU=pointwise.fmod | CUDA=pointwise.fmod | Meta=pointwise.fmod | Autograd=_generated.autograd_nodes.FmodBackward1
-fmod_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.fmod__Tensor | CUDA=_generated.variants.fmod__Tensor | Meta=_generated.variants.fmod__Tensor | Autograd=_generated.autograd_nodes.FmodBackward1
-fmod.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.fmod_Tensor_out | CUDA=_generated.variants.fmod_Tensor_out | Meta=_generated.variants.fmod_Tensor_out | Autograd=autograd.manual.out_variant
-floor_divide(Tensor self, Tensor other) -> Tensor | CPU=pointwise.floor_divide | CUDA=pointwise.floor_divide | Meta=pointwise.floor_divide | Autograd=_generated.autograd_nodes.FloorDivideBackward0
-floor_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.floor_divide__Tensor | CUDA=_generated.variants.floor_divide__Tensor | Meta=_generated.variants.floor_divide__Tensor | Autograd=_generated.autograd_nodes.FloorDivideBackward0
-floor_divide.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.floor_divide_out | CUDA=_generated.variants.floor_divide_out | Meta=_generated.variants.floor_divide_out | Autograd=autograd.manual.out_variant
-floor_divide.Scalar(Tensor self, Scalar other) -> Tensor | CPU=pointwise.floor_divide | CUDA=pointwise.floor_divide | Meta=pointwise.floor_divide | Autograd=_generated.autograd_nodes.FloorDivideBackward1
-floor_divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.floor_divide__Scalar | CUDA=_generated.variants.floor_divide__Scalar | Meta=_generated.variants.floor_divide__Scalar | Autograd=_generated.autograd_nodes.FloorDivideBackward1
-pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor | CPU=pointwise.pow | CUDA=pointwise.pow | Meta=pointwise.pow | Autograd=_generated.autograd_nodes.PowBackward1
-pow_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!) | CPU=_generated.variants.pow__Tensor | CUDA=_generated.variants.pow__Tensor | Meta=_generated.variants.pow__Tensor | Autograd=_generated.autograd_nodes.PowBackward1
-pow.Tensor_Tensor_out(Tensor self, Tensor exponent, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.pow_Tensor_Tensor_out | CUDA=_generated.variants.pow_Tensor_Tensor_out | Meta=_generated.variants.pow_Tensor_Tensor_out | Autograd=autograd.manual.out_variant
-pow.Scalar(Scalar self, Tensor exponent) -> Tensor | CPU=pointwise.pow_Scalar | CUDA=pointwise.pow_Scalar | Meta=pointwise.pow_Scalar | Autograd=_generated.autograd_nodes.PowBackward2
-pow.Scalar_out(Scalar self, Tensor exponent, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.pow_Scalar_out | CUDA=_generated.variants.pow_Scalar_out | Meta=_generated.variants.pow_Scalar_out | Autograd=autograd.manual.out_variant
-pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor | CPU=pointwise.pow | CUDA=pointwise.pow | Meta=pointwise.pow | Autograd=_generated.autograd_kernels.pow_Tensor_Scalar
-pow_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!) | CPU=_generated.variants.pow__Scalar | CUDA=_generated.variants.pow__Scalar | Meta=_generated.variants.pow__Scalar | Autograd=_generated.autograd_nodes.PowBackward0
-pow.Tensor_Scalar_out(Tensor self, Scalar exponent, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.pow_Tensor_Scalar_out | CUDA=_generated.variants.pow_Tensor_Scalar_out | Meta=_generated.variants.pow_Tensor_Scalar_out | Autograd=autograd.manual.out_variant
-atan2(Tensor self, Tensor other) -> Tensor | CPU=pointwise.atan2 | CUDA=pointwise.atan2 | Meta=pointwise.atan2 | Autograd=_generated.autograd_nodes.Atan2Backward0
-atan2_(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.atan2_ | CUDA=_generated.variants.atan2_ | Meta=_generated.variants.atan2_ | Autograd=_generated.autograd_nodes.Atan2Backward0
-atan2.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.atan2_out | CUDA=_generated.variants.atan2_out | Meta=_generated.variants.atan2_out | Autograd=autograd.manual.out_variant
-maximum(Tensor self, Tensor other) -> Tensor | CPU=pointwise.maximum | CUDA=pointwise.maximum | Meta=pointwise.maximum | Autograd=_generated.autograd_nodes.MaximumBackward0
-maximum.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.maximum_out | CUDA=_generated.variants.maximum_out | Meta=_generated.variants.maximum_out | Autograd=autograd.manual.out_variant
-minimum(Tensor self, Tensor other) -> Tensor | CPU=pointwise.minimum | CUDA=pointwise.minimum | Meta=pointwise.minimum | Autograd=_generated.autograd_nodes.MinimumBackward0
-minimum.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.minimum_out | CUDA=_generated.variants.minimum_out | Meta=_generated.variants.minimum_out | Autograd=autograd.manual.out_variant
-logical_and(Tensor self, Tensor other) -> Tensor | CPU=comparison.logical_and | CUDA=comparison.logical_and | Meta=comparison.logical_and
-logical_and_(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.logical_and_ | CUDA=_generated.variants.logical_and_ | Meta=_generated.variants.logical_and_ | Autograd=autograd.kernel.overwriting
-logical_and.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.logical_and_out | CUDA=_generated.variants.logical_and_out | Meta=_generated.variants.logical_and_out
-logical_or(Tensor self, Tensor other) -> Tensor | CPU=comparison.logical_or | CUDA=comparison.logical_or | Meta=comparison.logical_or
-logical_or_(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.logical_or_ | CUDA=_generated.variants.logical_or_ | Meta=_generated.variants.logical_or_ | Autograd=autograd.kernel.overwriting
-logical_or.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.logical_or_out | CUDA=_generated.variants.logical_or_out | Meta=_generated.variants.logical_or_out
-logical_xor(Tensor self, Tensor other) -> Tensor | CPU=comparison.logical_xor | CUDA=comparison.logical_xor | Meta=comparison.logical_xor
-logical_xor_(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.logical_xor_ | CUDA=_generated.variants.logical_xor_ | Meta=_generated.variants.logical_xor_ | Autograd=autograd.kernel.overwriting
-logical_xor.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.logical_xor_out | CUDA=_generated.variants.logical_xor_out | Meta=_generated.variants.logical_xor_out
-eq.Scalar(Tensor self, Scalar other) -> Tensor | CPU=comparison.eq | CUDA=comparison.eq | Meta=comparison.eq
-eq_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.eq__Scalar | CUDA=_generated.variants.eq__Scalar | Meta=_generated.variants.eq__Scalar | Autograd=autograd.kernel.overwriting
-eq.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.eq_Scalar_out | CUDA=_generated.variants.eq_Scalar_out | Meta=_generated.variants.eq_Scalar_out
-eq.Tensor(Tensor self, Tensor other) -> Tensor | CPU=comparison.eq | CUDA=comparison.eq | Meta=comparison.eq
-eq_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.eq__Tensor | CUDA=_generated.variants.eq__Tensor | Meta=_generated.variants.eq__Tensor | Autograd=autograd.kernel.overwriting
-eq.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.eq_Tensor_out | CUDA=_generated.variants.eq_Tensor_out | Meta=_generated.variants.eq_Tensor_out
-ne.Scalar(Tensor self, Scalar other) -> Tensor | CPU=comparison.ne | CUDA=comparison.ne | Meta=comparison.ne
-ne_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.ne__Scalar | CUDA=_generated.variants.ne__Scalar | Meta=_generated.variants.ne__Scalar | Autograd=autograd.kernel.overwriting
-ne.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.ne_Scalar_out | CUDA=_generated.variants.ne_Scalar_out | Meta=_generated.variants.ne_Scalar_out
-ne.Tensor(Tensor self, Tensor other) -> Tensor | CPU=comparison.ne | CUDA=comparison.ne | Meta=comparison.ne
-ne_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.ne__Tensor | CUDA=_generated.variants.ne__Tensor | Meta=_generated.variants.ne__Tensor | Autograd=autograd.kernel.overwriting
-ne.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.ne_Tensor_out | CUDA=_generated.variants.ne_Tensor_out | Meta=_generated.variants.ne_Tensor_out
-lt.Scalar(Tensor self, Scalar other) -> Tensor | CPU=comparison.lt | CUDA=comparison.lt | Meta=comparison.lt
-lt_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.lt__Scalar | CUDA=_generated.variants.lt__Scalar | Meta=_generated.variants.lt__Scalar | Autograd=autograd.kernel.overwriting
-lt.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.lt_Scalar_out | CUDA=_generated.variants.lt_Scalar_out | Meta=_generated.variants.lt_Scalar_out
-lt.Tensor(Tensor self, Tensor other) -> Tensor | CPU=comparison.lt | CUDA=comparison.lt | Meta=comparison.lt
-lt_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.lt__Tensor | CUDA=_generated.variants.lt__Tensor | Meta=_generated.variants.lt__Tensor | Autograd=autograd.kernel.overwriting
-lt.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.lt_Tensor_out | CUDA=_generated.variants.lt_Tensor_out | Meta=_generated.variants.lt_Tensor_out
-le.Scalar(Tensor self, Scalar other) -> Tensor | CPU=comparison.le | CUDA=comparison.le | Meta=comparison.le
-le_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.le__Scalar | CUDA=_generated.variants.le__Scalar | Meta=_generated.variants.le__Scalar | Autograd=autograd.kernel.overwriting
-le.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.le_Scalar_out | CUDA=_generated.variants.le_Scalar_out | Meta=_generated.variants.le_Scalar_out
-le.Tensor(Tensor self, Tensor other) -> Tensor | CPU=comparison.le | CUDA=comparison.le | Meta=comparison.le
-le_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.le__Tensor | CUDA=_generated.variants.le__Tensor | Meta=_generated.variants.le__Tensor | Autograd=autograd.kernel.overwriting
-le.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.le_Tensor_out | CUDA=_generated.variants.le_Tensor_out | Meta=_generated.variants.le_Tensor_out
-gt.Scalar(Tensor self, Scalar other) -> Tensor | CPU=comparison.gt | CUDA=comparison.gt | Meta=comparison.gt
-gt_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.gt__Scalar | CUDA=_generated.variants.gt__Scalar | Meta=_generated.variants.gt__Scalar | Autograd=autograd.kernel.overwriting
-gt.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.gt_Scalar_out | CUDA=_generated.variants.gt_Scalar_out | Meta=_generated.variants.gt_Scalar_out
-gt.Tensor(Tensor self, Tensor other) -> Tensor | CPU=comparison.gt | CUDA=comparison.gt | Meta=comparison.gt
-gt_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.gt__Tensor | CUDA=_generated.variants.gt__Tensor | Meta=_generated.variants.gt__Tensor | Autograd=autograd.kernel.overwriting
-gt.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.gt_Tensor_out | CUDA=_generated.variants.gt_Tensor_out | Meta=_generated.variants.gt_Tensor_out
-ge.Scalar(Tensor self, Scalar other) -> Tensor | CPU=comparison.ge | CUDA=comparison.ge | Meta=comparison.ge
-ge_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.ge__Scalar | CUDA=_generated.variants.ge__Scalar | Meta=_generated.variants.ge__Scalar | Autograd=autograd.kernel.overwriting
-ge.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.ge_Scalar_out | CUDA=_generated.variants.ge_Scalar_out | Meta=_generated.variants.ge_Scalar_out
-ge.Tensor(Tensor self, Tensor other) -> Tensor | CPU=comparison.ge | CUDA=comparison.ge | Meta=comparison.ge
-ge_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.ge__Tensor | CUDA=_generated.variants.ge__Tensor | Meta=_generated.variants.ge__Tensor | Autograd=autograd.kernel.overwriting
-ge.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.ge_Tensor_out | CUDA=_generated.variants.ge_Tensor_out | Meta=_generated.variants.ge_Tensor_out
-rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor | CPU=pointwise.rsub | CUDA=pointwise.rsub | Meta=pointwise.rsub | Autograd=_generated.autograd_nodes.RsubBackward0
-rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor | CPU=pointwise.rsub | CUDA=pointwise.rsub | Meta=pointwise.rsub | Autograd=_generated.autograd_kernels.rsub_Scalar
-copysign.Tensor(Tensor self, Tensor other) -> Tensor | CPU=float_parts.copysign | CUDA=float_parts.copysign | Meta=float_parts.copysign | Autograd=_generated.autograd_nodes.CopysignBackward0
-copysign_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.copysign__Tensor | CUDA=_generated.variants.copysign__Tensor | Meta=_generated.variants.copysign__Tensor | Autograd=_generated.autograd_nodes.CopysignBackward0
-copysign.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.copysign_out | CUDA=_generated.variants.copysign_out | Meta=_generated.variants.copysign_out | Autograd=autograd.manual.out_variant
-copysign.Scalar(Tensor self, Scalar other) -> Tensor | CPU=float_parts.copysign | CUDA=float_parts.copysign | Meta=float_parts.copysign | Autograd=_generated.autograd_nodes.CopysignBackward1
-copysign_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.copysign__Scalar | CUDA=_generated.variants.copysign__Scalar | Meta=_generated.variants.copysign__Scalar | Autograd=_generated.autograd_nodes.CopysignBackward1
-copysign.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.copysign_Scalar_out | CUDA=_generated.variants.copysign_Scalar_out | Meta=_generated.variants.copysign_Scalar_out | Autograd=autograd.manual.out_variant
-nextafter(Tensor self, Tensor other) -> Tensor | CPU=float_parts.nextafter | Meta=float_parts.nextafter | Autograd=_generated.autograd_nodes.NextafterBackward0
-nextafter_(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.nextafter_ | Meta=_generated.variants.nextafter_ | Autograd=_generated.autograd_nodes.NextafterBackward0
-nextafter.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.nextafter_out | Meta=_generated.variants.nextafter_out | Autograd=autograd.manual.out_variant
-ldexp.Tensor(Tensor self, Tensor other) -> Tensor | CPU=float_parts.ldexp | Meta=float_parts.ldexp | Autograd=_generated.autograd_nodes.LdexpBackward0
-ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.ldexp_ | Meta=_generated.variants.ldexp_ | Autograd=_generated.autograd_nodes.LdexpBackward0
-ldexp.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.ldexp_out | Meta=_generated.variants.ldexp_out | Autograd=autograd.manual.out_variant
-heaviside(Tensor self, Tensor values) -> Tensor | CPU=pointwise.heaviside | Meta=pointwise.heaviside | Autograd=_generated.autograd_nodes.HeavisideBackward0
-heaviside_(Tensor(a!) self, Tensor values) -> Tensor(a!) | CPU=_generated.variants.heaviside_ | Meta=_generated.variants.heaviside_ | Autograd=_generated.autograd_nodes.HeavisideBackward0
-heaviside.out(Tensor self, Tensor values, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.heaviside_out | Meta=_generated.variants.heaviside_out | Autograd=autograd.manual.out_variant
-hypot(Tensor self, Tensor other) -> Tensor | CPU=pointwise.hypot | CUDA=pointwise.hypot | Meta=pointwise.hypot | Autograd=_generated.autograd_nodes.HypotBackward0
-hypot_(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.hypot_ | CUDA=_generated.variants.hypot_ | Meta=_generated.variants.hypot_ | Autograd=_generated.autograd_nodes.HypotBackward0
-hypot.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.hypot_out | CUDA=_generated.variants.hypot_out | Meta=_generated.variants.hypot_out | Autograd=autograd.manual.out_variant
-fmax(Tensor self, Tensor other) -> Tensor | CPU=pointwise.fmax | CUDA=pointwise.fmax | Meta=pointwise.fmax | Autograd=_generated.autograd_nodes.FmaxBackward0
-fmax.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.fmax_out | CUDA=_generated.variants.fmax_out | Meta=_generated.variants.fmax_out | Autograd=autograd.manual.out_variant
-fmin(Tensor self, Tensor other) -> Tensor | CPU=pointwise.fmin | CUDA=pointwise.fmin | Meta=pointwise.fmin | Autograd=_generated.autograd_nodes.FminBackward0
-fmin.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.fmin_out | CUDA=_generated.variants.fmin_out | Meta=_generated.variants.fmin_out | Autograd=autograd.manual.out_variant
-float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor | CompositeImplicitAutograd=float_power.float_power
-float_power.Tensor_Tensor_out(Tensor self, Tensor exponent, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.float_power_Tensor_Tensor_out | Autograd=autograd.manual.out_variant
-float_power.Scalar(Scalar self, Tensor exponent) -> Tensor | CompositeImplicitAutograd=float_power.float_power
-float_power.Scalar_out(Scalar self, Tensor exponent, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.float_power_Scalar_out | Autograd=autograd.manual.out_variant
-float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor | CompositeImplicitAutograd=float_power.float_power
-float_power.Tensor_Scalar_out(Tensor self, Scalar exponent, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.float_power_Tensor_Scalar_out | Autograd=autograd.manual.out_variant
-float_power_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!) | CompositeImplicitAutograd=float_power.float_power_
-float_power_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!) | CompositeImplicitAutograd=float_power.float_power_
-isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor | CPU=membership.isin
-isin.Tensor_Tensor_out(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.isin_Tensor_Tensor_out
-isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False) -> Tensor | CPU=membership.isin
-isin.Tensor_Scalar_out(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.isin_Tensor_Scalar_out
-isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor | CPU=membership.isin
-isin.Scalar_Tensor_out(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.isin_Scalar_Tensor_out
-igamma(Tensor self, Tensor other) -> Tensor | CPU=special.gamma_functions.igamma | Meta=special.gamma_functions.igamma | Autograd=_generated.autograd_nodes.IgammaBackward0
-igamma_(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.igamma_ | Meta=_generated.variants.igamma_ | Autograd=_generated.autograd_nodes.IgammaBackward0
-igamma.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.igamma_out | Meta=_generated.variants.igamma_out | Autograd=autograd.manual.out_variant
-igammac(Tensor self, Tensor other) -> Tensor | CPU=special.gamma_functions.igammac | Meta=special.gamma_functions.igammac | Autograd=_generated.autograd_nodes.IgammacBackward0
-igammac_(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.igammac_ | Meta=_generated.variants.igammac_ | Autograd=_generated.autograd_nodes.IgammacBackward0
-igammac.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.igammac_out | Meta=_generated.variants.igammac_out | Autograd=autograd.manual.out_variant
-logaddexp(Tensor self, Tensor other) -> Tensor | CPU=special.logarithms.logaddexp | Meta=special.logarithms.logaddexp | Autograd=_generated.autograd_nodes.LogaddexpBackward0
-logaddexp.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.logaddexp_out | Meta=_generated.variants.logaddexp_out | Autograd=autograd.manual.out_variant
-logaddexp2(Tensor self, Tensor other) -> Tensor | CPU=special.logarithms.logaddexp2 | Meta=special.logarithms.logaddexp2 | Autograd=_generated.autograd_nodes.Logaddexp2Backward0
-logaddexp2.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.logaddexp2_out | Meta=_generated.variants.logaddexp2_out | Autograd=autograd.manual.out_variant
-xlogy.Tensor(Tensor self, Tensor other) -> Tensor | CPU=special.logarithms.xlogy | CUDA=special.logarithms.xlogy | Meta=special.logarithms.xlogy | Autograd=_generated.autograd_nodes.XlogyBackward0
-xlogy_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.xlogy__Tensor | CUDA=_generated.variants.xlogy__Tensor | Meta=_generated.variants.xlogy__Tensor | Autograd=_generated.autograd_nodes.XlogyBackward0
-xlogy.OutTensor(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.xlogy_OutTensor | CUDA=_generated.variants.xlogy_OutTensor | Meta=_generated.variants.xlogy_OutTensor | Autograd=autograd.manual.out_variant
-xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor | CPU=special.logarithms.xlogy | CUDA=special.logarithms.xlogy | Meta=special.logarithms.xlogy | Autograd=_generated.autograd_nodes.XlogyBackward1
-xlogy.OutScalar_Self(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.xlogy_OutScalar_Self | CUDA=_generated.variants.xlogy_OutScalar_Self | Meta=_generated.variants.xlogy_OutScalar_Self | Autograd=autograd.manual.out_variant
-xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor | CPU=special.logarithms.xlogy | CUDA=special.logarithms.xlogy | Meta=special.logarithms.xlogy | Autograd=_generated.autograd_nodes.XlogyBackward2
-xlogy_.Scalar_Other(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.xlogy__Scalar_Other | CUDA=_generated.variants.xlogy__Scalar_Other | Meta=_generated.variants.xlogy__Scalar_Other | Autograd=_generated.autograd_nodes.XlogyBackward2
-xlogy.OutScalar_Other(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.xlogy_OutScalar_Other | CUDA=_generated.variants.xlogy_OutScalar_Other | Meta=_generated.variants.xlogy_OutScalar_Other | Autograd=autograd.manual.out_variant
-bitwise_not(Tensor self) -> Tensor | CPU=pointwise_unary.bitwise_not | CUDA=pointwise_unary.bitwise_not | Meta=pointwise_unary.bitwise_not
-bitwise_not_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.bitwise_not_ | CUDA=_generated.variants.bitwise_not_ | Meta=_generated.variants.bitwise_not_ | Autograd=autograd.kernel.overwriting
-bitwise_not.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_not_out | CUDA=_generated.variants.bitwise_not_out | Meta=_generated.variants.bitwise_not_out
-bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor | CPU=bitwise.bitwise_and | CUDA=bitwise.bitwise_and | Meta=bitwise.bitwise_and
-bitwise_and_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.bitwise_and__Scalar | CUDA=_generated.variants.bitwise_and__Scalar | Meta=_generated.variants.bitwise_and__Scalar | Autograd=autograd.kernel.overwriting
-bitwise_and.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_and_Scalar_out | CUDA=_generated.variants.bitwise_and_Scalar_out | Meta=_generated.variants.bitwise_and_Scalar_out
-bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor | CPU=bitwise.bitwise_and | CUDA=bitwise.bitwise_and | Meta=bitwise.bitwise_and
-bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor | CPU=bitwise.bitwise_and | CUDA=bitwise.bitwise_and | Meta=bitwise.bitwise_and
-bitwise_and_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.bitwise_and__Tensor | CUDA=_generated.variants.bitwise_and__Tensor | Meta=_generated.variants.bitwise_and__Tensor | Autograd=autograd.kernel.overwriting
-bitwise_and.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_and_Tensor_out | CUDA=_generated.variants.bitwise_and_Tensor_out | Meta=_generated.variants.bitwise_and_Tensor_out
-bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor | CPU=bitwise.bitwise_or | CUDA=bitwise.bitwise_or | Meta=bitwise.bitwise_or
-bitwise_or_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.bitwise_or__Scalar | CUDA=_generated.variants.bitwise_or__Scalar | Meta=_generated.variants.bitwise_or__Scalar | Autograd=autograd.kernel.overwriting
-bitwise_or.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_or_Scalar_out | CUDA=_generated.variants.bitwise_or_Scalar_out | Meta=_generated.variants.bitwise_or_Scalar_out
-bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor | CPU=bitwise.bitwise_or | CUDA=bitwise.bitwise_or | Meta=bitwise.bitwise_or
-bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor | CPU=bitwise.bitwise_or | CUDA=bitwise.bitwise_or | Meta=bitwise.bitwise_or
-bitwise_or_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.bitwise_or__Tensor | CUDA=_generated.variants.bitwise_or__Tensor | Meta=_generated.variants.bitwise_or__Tensor | Autograd=autograd.kernel.overwriting
-bitwise_or.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_or_Tensor_out | CUDA=_generated.variants.bitwise_or_Tensor_out | Meta=_generated.variants.bitwise_or_Tensor_out
-bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor | CPU=bitwise.bitwise_xor | CUDA=bitwise.bitwise_xor | Meta=bitwise.bitwise_xor
-bitwise_xor_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.bitwise_xor__Scalar | CUDA=_generated.variants.bitwise_xor__Scalar | Meta=_generated.variants.bitwise_xor__Scalar | Autograd=autograd.kernel.overwriting
-bitwise_xor.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_xor_Scalar_out | CUDA=_generated.variants.bitwise_xor_Scalar_out | Meta=_generated.variants.bitwise_xor_Scalar_out
-bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor | CPU=bitwise.bitwise_xor | CUDA=bitwise.bitwise_xor | Meta=bitwise.bitwise_xor
-bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor | CPU=bitwise.bitwise_xor | CUDA=bitwise.bitwise_xor | Meta=bitwise.bitwise_xor
-bitwise_xor_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.bitwise_xor__Tensor | CUDA=_generated.variants.bitwise_xor__Tensor | Meta=_generated.variants.bitwise_xor__Tensor | Autograd=autograd.kernel.overwriting
-bitwise_xor.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_xor_Tensor_out | CUDA=_generated.variants.bitwise_xor_Tensor_out | Meta=_generated.variants.bitwise_xor_Tensor_out
-bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor | CPU=bitwise.bitwise_left_shift | Meta=bitwise.bitwise_left_shift
-bitwise_left_shift_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.bitwise_left_shift__Tensor | Meta=_generated.variants.bitwise_left_shift__Tensor | Autograd=autograd.kernel.overwriting
-bitwise_left_shift.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_left_shift_Tensor_out | Meta=_generated.variants.bitwise_left_shift_Tensor_out
-bitwise_left_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor | CPU=bitwise.bitwise_left_shift | Meta=bitwise.bitwise_left_shift
-bitwise_left_shift_.Tensor_Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.bitwise_left_shift__Tensor_Scalar | Meta=_generated.variants.bitwise_left_shift__Tensor_Scalar | Autograd=autograd.kernel.overwriting
-bitwise_left_shift.Tensor_Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_left_shift_Tensor_Scalar_out | Meta=_generated.variants.bitwise_left_shift_Tensor_Scalar_out
-bitwise_left_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor | CPU=bitwise.bitwise_left_shift | Meta=bitwise.bitwise_left_shift
-bitwise_left_shift.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_left_shift_Scalar_Tensor_out | Meta=_generated.variants.bitwise_left_shift_Scalar_Tensor_out
-bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor | CPU=bitwise.bitwise_right_shift | Meta=bitwise.bitwise_right_shift
-bitwise_right_shift_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.bitwise_right_shift__Tensor | Meta=_generated.variants.bitwise_right_shift__Tensor | Autograd=autograd.kernel.overwriting
-bitwise_right_shift.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_right_shift_Tensor_out | Meta=_generated.variants.bitwise_right_shift_Tensor_out
-bitwise_right_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor | CPU=bitwise.bitwise_right_shift | Meta=bitwise.bitwise_right_shift
-bitwise_right_shift_.Tensor_Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | CPU=_generated.variants.bitwise_right_shift__Tensor_Scalar | Meta=_generated.variants.bitwise_right_shift__Tensor_Scalar | Autograd=autograd.kernel.overwriting
-bitwise_right_shift.Tensor_Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_right_shift_Tensor_Scalar_out | Meta=_generated.variants.bitwise_right_shift_Tensor_Scalar_out
-bitwise_right_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor | CPU=bitwise.bitwise_right_shift | Meta=bitwise.bitwise_right_shift
-bitwise_right_shift.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bitwise_right_shift_Scalar_Tensor_out | Meta=_generated.variants.bitwise_right_shift_Scalar_Tensor_out
-gcd(Tensor self, Tensor other) -> Tensor | CPU=integers.gcd | Meta=integers.gcd
-gcd_(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.gcd_ | Meta=_generated.variants.gcd_ | Autograd=autograd.kernel.overwriting
-gcd.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.gcd_out | Meta=_generated.variants.gcd_out
-lcm(Tensor self, Tensor other) -> Tensor | CPU=integers.lcm | Meta=integers.lcm
-lcm_(Tensor(a!) self, Tensor other) -> Tensor(a!) | CPU=_generated.variants.lcm_ | Meta=_generated.variants.lcm_ | Autograd=autograd.kernel.overwriting
-lcm.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.lcm_out | Meta=_generated.variants.lcm_out
-lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor | CPU=pointwise_ternary.lerp_Scalar | CUDA=pointwise_ternary.lerp_Scalar | Meta=pointwise_ternary.lerp_Scalar | Autograd=_generated.autograd_nodes.LerpBackward0
-lerp_.Scalar(Tensor(a!) self, Tensor end, Scalar weight) -> Tensor(a!) | CPU=_generated.variants.lerp__Scalar | CUDA=_generated.variants.lerp__Scalar | Meta=_generated.variants.lerp__Scalar | Autograd=_generated.autograd_nodes.LerpBackward0
-lerp.Scalar_out(Tensor self, Tensor end, Scalar weight, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.lerp_Scalar_out | CUDA=_generated.variants.lerp_Scalar_out | Meta=_generated.variants.lerp_Scalar_out | Autograd=autograd.manual.out_variant
-lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor | CPU=pointwise_ternary.lerp_Tensor | CUDA=pointwise_ternary.lerp_Tensor | Meta=pointwise_ternary.lerp_Tensor | Autograd=_generated.autograd_nodes.LerpBackward1
-lerp_.Tensor(Tensor(a!) self, Tensor end, Tensor weight) -> Tensor(a!) | CPU=_generated.variants.lerp__Tensor | CUDA=_generated.variants.lerp__Tensor | Meta=_generated.variants.lerp__Tensor | Autograd=_generated.autograd_nodes.LerpBackward1
-lerp.Tensor_out(Tensor self, Tensor end, Tensor weight, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.lerp_Tensor_out | CUDA=_generated.variants.lerp_Tensor_out | Meta=_generated.variants.lerp_Tensor_out | Autograd=autograd.manual.out_variant
-addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor | CPU=pointwise_ternary.addcmul | CUDA=pointwise_ternary.addcmul | Meta=pointwise_ternary.addcmul | Autograd=_generated.autograd_nodes.AddcmulBackward0
-addcmul_(Tensor(a!) self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor(a!) | CPU=_generated.variants.addcmul_ | CUDA=_generated.variants.addcmul_ | Meta=_generated.variants.addcmul_ | Autograd=_generated.autograd_kernels.addcmul_
-addcmul.out(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.addcmul_out | CUDA=_generated.variants.addcmul_out | Meta=_generated.variants.addcmul_out | Autograd=autograd.manual.out_variant
-addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor | CPU=pointwise_ternary.addcdiv | CUDA=pointwise_ternary.addcdiv | Meta=pointwise_ternary.addcdiv | Autograd=_generated.autograd_nodes.AddcdivBackward0
-addcdiv_(Tensor(a!) self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor(a!) | CPU=_generated.variants.addcdiv_ | CUDA=_generated.variants.addcdiv_ | Meta=_generated.variants.addcdiv_ | Autograd=_generated.autograd_kernels.addcdiv_
-addcdiv.out(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.addcdiv_out | CUDA=_generated.variants.addcdiv_out | Meta=_generated.variants.addcdiv_out | Autograd=autograd.manual.out_variant
-where.self(Tensor condition, Tensor self, Tensor other) -> Tensor | CPU=pointwise_ternary.where_self | CUDA=pointwise_ternary.where_self | Meta=pointwise_ternary.where_self | Autograd=_generated.autograd_kernels.where_self
-where.self_out(Tensor condition, Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.where_self_out | CUDA=_generated.variants.where_self_out | Meta=_generated.variants.where_self_out | Autograd=autograd.manual.out_variant
-where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor | CompositeImplicitAutograd=pointwise_ternary.where_ScalarSelf
-where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor | CompositeImplicitAutograd=pointwise_ternary.where_ScalarOther
-where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor | CPU=pointwise_ternary.where_Scalar | CUDA=pointwise_ternary.where_Scalar | Meta=pointwise_ternary.where_Scalar
-where(Tensor condition) -> Tensor[] | CPU=pointwise_ternary.where | CUDA=cuda.compaction.where
-masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor | CPU=pointwise_ternary.masked_fill_Scalar | CUDA=pointwise_ternary.masked_fill_Scalar | Meta=pointwise_ternary.masked_fill_Scalar | Autograd=_generated.autograd_kernels.masked_fill_Scalar
-masked_fill_.Scalar(Tensor(a!) self, Tensor mask, Scalar value) -> Tensor(a!) | CPU=_generated.variants.masked_fill__Scalar | CUDA=_generated.variants.masked_fill__Scalar | Meta=_generated.variants.masked_fill__Scalar | Autograd=_generated.autograd_nodes.MaskedFillBackward0
-masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor | CPU=pointwise_ternary.masked_fill_Tensor | CUDA=pointwise_ternary.masked_fill_Tensor | Meta=pointwise_ternary.masked_fill_Tensor | Autograd=_generated.autograd_nodes.MaskedFillBackward1
-masked_fill_.Tensor(Tensor(a!) self, Tensor mask, Tensor value) -> Tensor(a!) | CPU=_generated.variants.masked_fill__Tensor | CUDA=_generated.variants.masked_fill__Tensor | Meta=_generated.variants.masked_fill__Tensor | Autograd=_generated.autograd_nodes.MaskedFillBackward1
-abs(Tensor self) -> Tensor | CPU=pointwise_unary.abs | CUDA=pointwise_unary.abs | Meta=pointwise_unary.abs | Autograd=_generated.autograd_nodes.AbsBackward0
-abs_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.abs_ | CUDA=_generated.variants.abs_ | Meta=_generated.variants.abs_ | Autograd=_generated.autograd_nodes.AbsBackward0
-abs.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.abs_out | CUDA=_generated.variants.abs_out | Meta=_generated.variants.abs_out | Autograd=autograd.manual.out_variant
-neg(Tensor self) -> Tensor | CPU=pointwise_unary.neg | CUDA=pointwise_unary.neg | Meta=pointwise_unary.neg | Autograd=_generated.autograd_kernels.neg
-neg_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.neg_ | CUDA=_generated.variants.neg_ | Meta=_generated.variants.neg_ | Autograd=_generated.autograd_nodes.NegBackward0
-neg.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.neg_out | CUDA=_generated.variants.neg_out | Meta=_generated.variants.neg_out | Autograd=autograd.manual.out_variant
-exp(Tensor self) -> Tensor | CPU=scalar.exp | CUDA=scalar.exp | Meta=scalar.exp | Autograd=_generated.autograd_kernels.exp
-exp_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.exp_ | CUDA=_generated.variants.exp_ | Meta=_generated.variants.exp_ | Autograd=_generated.autograd_nodes.ExpBackward0
-exp.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.exp_out | CUDA=_generated.variants.exp_out | Meta=_generated.variants.exp_out | Autograd=autograd.manual.out_variant
-expm1(Tensor self) -> Tensor | CPU=scalar.expm1 | CUDA=scalar.expm1 | Meta=scalar.expm1 | Autograd=_generated.autograd_nodes.Expm1Backward0
-expm1_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.expm1_ | CUDA=_generated.variants.expm1_ | Meta=_generated.variants.expm1_ | Autograd=_generated.autograd_nodes.Expm1Backward0
-expm1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.expm1_out | CUDA=_generated.variants.expm1_out | Meta=_generated.variants.expm1_out | Autograd=autograd.manual.out_variant
-log(Tensor self) -> Tensor | CPU=scalar.log | CUDA=scalar.log | Meta=scalar.log | Autograd=_generated.autograd_kernels.log
-log_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.log_ | CUDA=_generated.variants.log_ | Meta=_generated.variants.log_ | Autograd=_generated.autograd_nodes.LogBackward0
-log.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.log_out | CUDA=_generated.variants.log_out | Meta=_generated.variants.log_out | Autograd=autograd.manual.out_variant
-log1p(Tensor self) -> Tensor | CPU=scalar.log1p | CUDA=scalar.log1p | Meta=scalar.log1p | Autograd=_generated.autograd_nodes.Log1PBackward0
-log1p_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.log1p_ | CUDA=_generated.variants.log1p_ | Meta=_generated.variants.log1p_ | Autograd=_generated.autograd_nodes.Log1PBackward0
-log1p.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.log1p_out | CUDA=_generated.variants.log1p_out | Meta=_generated.variants.log1p_out | Autograd=autograd.manual.out_variant
-log2(Tensor self) -> Tensor | CPU=scalar.log2 | CUDA=scalar.log2 | Meta=scalar.log2 | Autograd=_generated.autograd_nodes.Log2Backward0
-log2_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.log2_ | CUDA=_generated.variants.log2_ | Meta=_generated.variants.log2_ | Autograd=_generated.autograd_nodes.Log2Backward0
-log2.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.log2_out | CUDA=_generated.variants.log2_out | Meta=_generated.variants.log2_out | Autograd=autograd.manual.out_variant
-sqrt(Tensor self) -> Tensor | CPU=scalar.sqrt | CUDA=scalar.sqrt | Meta=scalar.sqrt | Autograd=_generated.autograd_kernels.sqrt
-sqrt_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.sqrt_ | CUDA=_generated.variants.sqrt_ | Meta=_generated.variants.sqrt_ | Autograd=_generated.autograd_nodes.SqrtBackward0
-sqrt.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.sqrt_out | CUDA=_generated.variants.sqrt_out | Meta=_generated.variants.sqrt_out | Autograd=autograd.manual.out_variant
-rsqrt(Tensor self) -> Tensor | CPU=scalar.rsqrt | CUDA=scalar.rsqrt | Meta=scalar.rsqrt | Autograd=_generated.autograd_nodes.RsqrtBackward0
-rsqrt_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.rsqrt_ | CUDA=_generated.variants.rsqrt_ | Meta=_generated.variants.rsqrt_ | Autograd=_generated.autograd_nodes.RsqrtBackward0
-rsqrt.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.rsqrt_out | CUDA=_generated.variants.rsqrt_out | Meta=_generated.variants.rsqrt_out | Autograd=autograd.manual.out_variant
-reciprocal(Tensor self) -> Tensor | CPU=pointwise_unary.reciprocal | CUDA=pointwise_unary.reciprocal | Meta=pointwise_unary.reciprocal | Autograd=_generated.autograd_nodes.ReciprocalBackward0
-reciprocal_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.reciprocal_ | CUDA=_generated.variants.reciprocal_ | Meta=_generated.variants.reciprocal_ | Autograd=_generated.autograd_nodes.ReciprocalBackward0
-reciprocal.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.reciprocal_out | CUDA=_generated.variants.reciprocal_out | Meta=_generated.variants.reciprocal_out | Autograd=autograd.manual.out_variant
-sin(Tensor self) -> Tensor | CPU=scalar.sin | CUDA=scalar.sin | Meta=scalar.sin | Autograd=_generated.autograd_nodes.SinBackward0
-sin_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.sin_ | CUDA=_generated.variants.sin_ | Meta=_generated.variants.sin_ | Autograd=_generated.autograd_nodes.SinBackward0
-sin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.sin_out | CUDA=_generated.variants.sin_out | Meta=_generated.variants.sin_out | Autograd=autograd.manual.out_variant
-cos(Tensor self) -> Tensor | CPU=scalar.cos | CUDA=scalar.cos | Meta=scalar.cos | Autograd=_generated.autograd_nodes.CosBackward0
-cos_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.cos_ | CUDA=_generated.variants.cos_ | Meta=_generated.variants.cos_ | Autograd=_generated.autograd_nodes.CosBackward0
-cos.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.cos_out | CUDA=_generated.variants.cos_out | Meta=_generated.variants.cos_out | Autograd=autograd.manual.out_variant
-tan(Tensor self) -> Tensor | CPU=scalar.tan | CUDA=scalar.tan | Meta=scalar.tan | Autograd=_generated.autograd_nodes.TanBackward0
-tan_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.tan_ | CUDA=_generated.variants.tan_ | Meta=_generated.variants.tan_ | Autograd=_generated.autograd_nodes.TanBackward0
-tan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.tan_out | CUDA=_generated.variants.tan_out | Meta=_generated.variants.tan_out | Autograd=autograd.manual.out_variant
-asin(Tensor self) -> Tensor | CPU=scalar.asin | CUDA=scalar.asin | Meta=scalar.asin | Autograd=_generated.autograd_nodes.AsinBackward0
-asin_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.asin_ | CUDA=_generated.variants.asin_ | Meta=_generated.variants.asin_ | Autograd=_generated.autograd_nodes.AsinBackward0
-asin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.asin_out | CUDA=_generated.variants.asin_out | Meta=_generated.variants.asin_out | Autograd=autograd.manual.out_variant
-acos(Tensor self) -> Tensor | CPU=scalar.acos | CUDA=scalar.acos | Meta=scalar.acos | Autograd=_generated.autograd_nodes.AcosBackward0
-acos_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.acos_ | CUDA=_generated.variants.acos_ | Meta=_generated.variants.acos_ | Autograd=_generated.autograd_nodes.AcosBackward0
-acos.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.acos_out | CUDA=_generated.variants.acos_out | Meta=_generated.variants.acos_out | Autograd=autograd.manual.out_variant
-atan(Tensor self) -> Tensor | CPU=scalar.atan | CUDA=scalar.atan | Meta=scalar.atan | Autograd=_generated.autograd_nodes.AtanBackward0
-atan_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.atan_ | CUDA=_generated.variants.atan_ | Meta=_generated.variants.atan_ | Autograd=_generated.autograd_nodes.AtanBackward0
-atan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.atan_out | CUDA=_generated.variants.atan_out | Meta=_generated.variants.atan_out | Autograd=autograd.manual.out_variant
-sinh(Tensor self) -> Tensor | CPU=scalar.sinh | CUDA=scalar.sinh | Meta=scalar.sinh | Autograd=_generated.autograd_nodes.SinhBackward0
-sinh_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.sinh_ | CUDA=_generated.variants.sinh_ | Meta=_generated.variants.sinh_ | Autograd=_generated.autograd_nodes.SinhBackward0
-sinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.sinh_out | CUDA=_generated.variants.sinh_out | Meta=_generated.variants.sinh_out | Autograd=autograd.manual.out_variant
-cosh(Tensor self) -> Tensor | CPU=scalar.cosh | CUDA=scalar.cosh | Meta=scalar.cosh | Autograd=_generated.autograd_nodes.CoshBackward0
-cosh_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.cosh_ | CUDA=_generated.variants.cosh_ | Meta=_generated.variants.cosh_ | Autograd=_generated.autograd_nodes.CoshBackward0
-cosh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.cosh_out | CUDA=_generated.variants.cosh_out | Meta=_generated.variants.cosh_out | Autograd=autograd.manual.out_variant
-tanh(Tensor self) -> Tensor | CPU=scalar.tanh | CUDA=scalar.tanh | Meta=scalar.tanh | Autograd=_generated.autograd_kernels.tanh
-tanh_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.tanh_ | CUDA=_generated.variants.tanh_ | Meta=_generated.variants.tanh_ | Autograd=_generated.autograd_nodes.TanhBackward0
-tanh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.tanh_out | CUDA=_generated.variants.tanh_out | Meta=_generated.variants.tanh_out | Autograd=autograd.manual.out_variant
-sigmoid(Tensor self) -> Tensor | CPU=scalar.sigmoid | CUDA=scalar.sigmoid | Meta=scalar.sigmoid | Autograd=_generated.autograd_kernels.sigmoid
-sigmoid_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.sigmoid_ | CUDA=_generated.variants.sigmoid_ | Meta=_generated.variants.sigmoid_ | Autograd=_generated.autograd_nodes.SigmoidBackward0
-sigmoid.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.sigmoid_out | CUDA=_generated.variants.sigmoid_out | Meta=_generated.variants.sigmoid_out | Autograd=autograd.manual.out_variant
-erf(Tensor self) -> Tensor | CPU=pointwise_unary.erf | CUDA=pointwise_unary.erf | Meta=pointwise_unary.erf | Autograd=_generated.autograd_nodes.ErfBackward0
-erf_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.erf_ | CUDA=_generated.variants.erf_ | Meta=_generated.variants.erf_ | Autograd=_generated.autograd_nodes.ErfBackward0
-erf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.erf_out | CUDA=_generated.variants.erf_out | Meta=_generated.variants.erf_out | Autograd=autograd.manual.out_variant
-floor(Tensor self) -> Tensor | CPU=pointwise_unary.floor | CUDA=pointwise_unary.floor | Meta=pointwise_unary.floor | Autograd=_generated.autograd_nodes.FloorBackward0
-floor_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.floor_ | CUDA=_generated.variants.floor_ | Meta=_generated.variants.floor_ | Autograd=_generated.autograd_nodes.FloorBackward0
-floor.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.floor_out | CUDA=_generated.variants.floor_out | Meta=_generated.variants.floor_out | Autograd=autograd.manual.out_variant
-ceil(Tensor self) -> Tensor | CPU=pointwise_unary.ceil | CUDA=pointwise_unary.ceil | Meta=pointwise_unary.ceil | Autograd=_generated.autograd_nodes.CeilBackward0
-ceil_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.ceil_ | CUDA=_generated.variants.ceil_ | Meta=_generated.variants.ceil_ | Autograd=_generated.autograd_nodes.CeilBackward0
-ceil.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.ceil_out | CUDA=_generated.variants.ceil_out | Meta=_generated.variants.ceil_out | Autograd=autograd.manual.out_variant
-round(Tensor self) -> Tensor | CPU=pointwise_unary.round | CUDA=pointwise_unary.round | Meta=pointwise_unary.round | Autograd=_generated.autograd_nodes.RoundBackward0
-round_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.round_ | CUDA=_generated.variants.round_ | Meta=_generated.variants.round_ | Autograd=_generated.autograd_nodes.RoundBackward0
-round.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.round_out | CUDA=_generated.variants.round_out | Meta=_generated.variants.round_out | Autograd=autograd.manual.out_variant
-round.decimals(Tensor self, *, int decimals) -> Tensor | CPU=pointwise_unary.round_decimals | CUDA=pointwise_unary.round_decimals | Meta=pointwise_unary.round_decimals | Autograd=_generated.autograd_nodes.RoundBackward1
-round_.decimals(Tensor(a!) self, *, int decimals) -> Tensor(a!) | CPU=_generated.variants.round__decimals | CUDA=_generated.variants.round__decimals | Meta=_generated.variants.round__decimals | Autograd=_generated.autograd_nodes.RoundBackward1
-round.decimals_out(Tensor self, *, int decimals, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.round_decimals_out | CUDA=_generated.variants.round_decimals_out | Meta=_generated.variants.round_decimals_out | Autograd=autograd.manual.out_variant
-trunc(Tensor self) -> Tensor | CPU=pointwise_unary.trunc | CUDA=pointwise_unary.trunc | Meta=pointwise_unary.trunc | Autograd=_generated.autograd_nodes.TruncBackward0
-trunc_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.trunc_ | CUDA=_generated.variants.trunc_ | Meta=_generated.variants.trunc_ | Autograd=_generated.autograd_nodes.TruncBackward0
-trunc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.trunc_out | CUDA=_generated.variants.trunc_out | Meta=_generated.variants.trunc_out | Autograd=autograd.manual.out_variant
-frac(Tensor self) -> Tensor | CPU=pointwise_unary.frac | CUDA=pointwise_unary.frac | Meta=pointwise_unary.frac | Autograd=_generated.autograd_nodes.FracBackward0
-frac_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.frac_ | CUDA=_generated.variants.frac_ | Meta=_generated.variants.frac_ | Autograd=_generated.autograd_nodes.FracBackward0
-frac.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.frac_out | CUDA=_generated.variants.frac_out | Meta=_generated.variants.frac_out | Autograd=autograd.manual.out_variant
-sign(Tensor self) -> Tensor | CPU=pointwise_unary.sign | CUDA=pointwise_unary.sign | Meta=pointwise_unary.sign | Autograd=_generated.autograd_nodes.SignBackward0
-sign_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.sign_ | CUDA=_generated.variants.sign_ | Meta=_generated.variants.sign_ | Autograd=_generated.autograd_nodes.SignBackward0
-sign.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.sign_out | CUDA=_generated.variants.sign_out | Meta=_generated.variants.sign_out | Autograd=autograd.manual.out_variant
-logical_not(Tensor self) -> Tensor | CPU=pointwise_unary.logical_not | CUDA=pointwise_unary.logical_not | Meta=pointwise_unary.logical_not
-logical_not_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.logical_not_ | CUDA=_generated.variants.logical_not_ | Meta=_generated.variants.logical_not_ | Autograd=autograd.kernel.overwriting
-logical_not.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.logical_not_out | CUDA=_generated.variants.logical_not_out | Meta=_generated.variants.logical_not_out
-isnan(Tensor self) -> Tensor | CPU=pointwise_unary.isnan | CUDA=pointwise_unary.isnan | Meta=pointwise_unary.isnan
-isinf(Tensor self) -> Tensor | CPU=pointwise_unary.isinf | CUDA=pointwise_unary.isinf | Meta=pointwise_unary.isinf
-isfinite(Tensor self) -> Tensor | CPU=pointwise_unary.isfinite | CUDA=pointwise_unary.isfinite | Meta=pointwise_unary.isfinite
-square(Tensor self) -> Tensor | CompositeImplicitAutograd=pointwise_unary.square
-square.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.square_out | Autograd=autograd.manual.out_variant
-square_(Tensor(a!) self) -> Tensor(a!) | CompositeImplicitAutograd=pointwise_unary.square_
-clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor | CPU=clamping.clamp | CUDA=clamping.clamp | Meta=clamping.clamp | Autograd=_generated.autograd_nodes.ClampBackward1
-clamp_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!) | CPU=_generated.variants.clamp_ | CUDA=_generated.variants.clamp_ | Meta=_generated.variants.clamp_ | Autograd=_generated.autograd_nodes.ClampBackward1
-clamp.out(Tensor self, Scalar? min=None, Scalar? max=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.clamp_out | CUDA=_generated.variants.clamp_out | Meta=_generated.variants.clamp_out | Autograd=autograd.manual.out_variant
-clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor | CPU=clamping.clamp_Tensor | CUDA=clamping.clamp_Tensor | Meta=clamping.clamp_Tensor | Autograd=_generated.autograd_nodes.ClampBackward0
-clamp_.Tensor(Tensor(a!) self, Tensor? min=None, Tensor? max=None) -> Tensor(a!) | CPU=_generated.variants.clamp__Tensor | CUDA=_generated.variants.clamp__Tensor | Meta=_generated.variants.clamp__Tensor | Autograd=_generated.autograd_nodes.ClampBackward0
-clamp.Tensor_out(Tensor self, Tensor? min=None, Tensor? max=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.clamp_Tensor_out | CUDA=_generated.variants.clamp_Tensor_out | Meta=_generated.variants.clamp_Tensor_out | Autograd=autograd.manual.out_variant
-clamp_min(Tensor self, Scalar min) -> Tensor | CPU=clamping.clamp_min | CUDA=clamping.clamp_min | Meta=clamping.clamp_min | Autograd=_generated.autograd_nodes.ClampMinBackward0
-clamp_min_(Tensor(a!) self, Scalar min) -> Tensor(a!) | CPU=_generated.variants.clamp_min_ | CUDA=_generated.variants.clamp_min_ | Meta=_generated.variants.clamp_min_ | Autograd=_generated.autograd_nodes.ClampMinBackward0
-clamp_min.out(Tensor self, Scalar min, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.clamp_min_out | CUDA=_generated.variants.clamp_min_out | Meta=_generated.variants.clamp_min_out | Autograd=autograd.manual.out_variant
-clamp_min.Tensor(Tensor self, Tensor min) -> Tensor | CPU=clamping.clamp_min_Tensor | CUDA=clamping.clamp_min_Tensor | Meta=clamping.clamp_min_Tensor | Autograd=_generated.autograd_nodes.ClampMinBackward1
-clamp_min_.Tensor(Tensor(a!) self, Tensor min) -> Tensor(a!) | CPU=_generated.variants.clamp_min__Tensor | CUDA=_generated.variants.clamp_min__Tensor | Meta=_generated.variants.clamp_min__Tensor | Autograd=_generated.autograd_nodes.ClampMinBackward1
-clamp_min.Tensor_out(Tensor self, Tensor min, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.clamp_min_Tensor_out | CUDA=_generated.variants.clamp_min_Tensor_out | Meta=_generated.variants.clamp_min_Tensor_out | Autograd=autograd.manual.out_variant
-clamp_max(Tensor self, Scalar max) -> Tensor | CPU=clamping.clamp_max | CUDA=clamping.clamp_max | Meta=clamping.clamp_max | Autograd=_generated.autograd_nodes.ClampMaxBackward0
-clamp_max_(Tensor(a!) self, Scalar max) -> Tensor(a!) | CPU=_generated.variants.clamp_max_ | CUDA=_generated.variants.clamp_max_ | Meta=_generated.variants.clamp_max_ | Autograd=_generated.autograd_nodes.ClampMaxBackward0
-clamp_max.out(Tensor self, Scalar max, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.clamp_max_out | CUDA=_generated.variants.clamp_max_out | Meta=_generated.variants.clamp_max_out | Autograd=autograd.manual.out_variant
-clamp_max.Tensor(Tensor self, Tensor max) -> Tensor | CPU=clamping.clamp_max_Tensor | CUDA=clamping.clamp_max_Tensor | Meta=clamping.clamp_max_Tensor | Autograd=_generated.autograd_nodes.ClampMaxBackward1
-clamp_max_.Tensor(Tensor(a!) self, Tensor max) -> Tensor(a!) | CPU=_generated.variants.clamp_max__Tensor | CUDA=_generated.variants.clamp_max__Tensor | Meta=_generated.variants.clamp_max__Tensor | Autograd=_generated.autograd_nodes.ClampMaxBackward1
-clamp_max.Tensor_out(Tensor self, Tensor max, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.clamp_max_Tensor_out | CUDA=_generated.variants.clamp_max_Tensor_out | Meta=_generated.variants.clamp_max_Tensor_out | Autograd=autograd.manual.out_variant
-exp2(Tensor self) -> Tensor | CPU=pointwise_unary.exp2 | Meta=pointwise_unary.exp2 | Autograd=_generated.autograd_nodes.Exp2Backward0
-exp2_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.exp2_ | Meta=_generated.variants.exp2_ | Autograd=_generated.autograd_nodes.Exp2Backward0
-exp2.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.exp2_out | Meta=_generated.variants.exp2_out | Autograd=autograd.manual.out_variant
-log10(Tensor self) -> Tensor | CPU=scalar.log10 | CUDA=scalar.log10 | Meta=scalar.log10 | Autograd=_generated.autograd_nodes.Log10Backward0
-log10_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.log10_ | CUDA=_generated.variants.log10_ | Meta=_generated.variants.log10_ | Autograd=_generated.autograd_nodes.Log10Backward0
-log10.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.log10_out | CUDA=_generated.variants.log10_out | Meta=_generated.variants.log10_out | Autograd=autograd.manual.out_variant
-asinh(Tensor self) -> Tensor | CPU=scalar.asinh | CUDA=scalar.asinh | Meta=scalar.asinh | Autograd=_generated.autograd_nodes.AsinhBackward0
-asinh_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.asinh_ | CUDA=_generated.variants.asinh_ | Meta=_generated.variants.asinh_ | Autograd=_generated.autograd_nodes.AsinhBackward0
-asinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.asinh_out | CUDA=_generated.variants.asinh_out | Meta=_generated.variants.asinh_out | Autograd=autograd.manual.out_variant
-acosh(Tensor self) -> Tensor | CPU=scalar.acosh | CUDA=scalar.acosh | Meta=scalar.acosh | Autograd=_generated.autograd_nodes.AcoshBackward0
-acosh_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.acosh_ | CUDA=_generated.variants.acosh_ | Meta=_generated.variants.acosh_ | Autograd=_generated.autograd_nodes.AcoshBackward0
-acosh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.acosh_out | CUDA=_generated.variants.acosh_out | Meta=_generated.variants.acosh_out | Autograd=autograd.manual.out_variant
-atanh(Tensor self) -> Tensor | CPU=scalar.atanh | CUDA=scalar.atanh | Meta=scalar.atanh | Autograd=_generated.autograd_nodes.AtanhBackward0
-atanh_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.atanh_ | CUDA=_generated.variants.atanh_ | Meta=_generated.variants.atanh_ | Autograd=_generated.autograd_nodes.AtanhBackward0
-atanh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.atanh_out | CUDA=_generated.variants.atanh_out | Meta=_generated.variants.atanh_out | Autograd=autograd.manual.out_variant
-sinc(Tensor self) -> Tensor | CPU=pointwise_unary.sinc | Meta=pointwise_unary.sinc | Autograd=_generated.autograd_nodes.SincBackward0
-sinc_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.sinc_ | Meta=_generated.variants.sinc_ | Autograd=_generated.autograd_nodes.SincBackward0
-sinc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.sinc_out | Meta=_generated.variants.sinc_out | Autograd=autograd.manual.out_variant
-deg2rad(Tensor self) -> Tensor | CPU=pointwise_unary.deg2rad | Meta=pointwise_unary.deg2rad | Autograd=_generated.autograd_nodes.Deg2RadBackward0
-deg2rad_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.deg2rad_ | Meta=_generated.variants.deg2rad_ | Autograd=_generated.autograd_nodes.Deg2RadBackward0
-deg2rad.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.deg2rad_out | Meta=_generated.variants.deg2rad_out | Autograd=autograd.manual.out_variant
-rad2deg(Tensor self) -> Tensor | CPU=pointwise_unary.rad2deg | Meta=pointwise_unary.rad2deg | Autograd=_generated.autograd_nodes.Rad2DegBackward0
-rad2deg_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.rad2deg_ | Meta=_generated.variants.rad2deg_ | Autograd=_generated.autograd_nodes.Rad2DegBackward0
-rad2deg.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.rad2deg_out | Meta=_generated.variants.rad2deg_out | Autograd=autograd.manual.out_variant
-positive(Tensor(a) self) -> Tensor(a) | CompositeImplicitAutograd=pointwise_unary.positive
-signbit(Tensor self) -> Tensor | CPU=float_parts.signbit | Meta=float_parts.signbit
-signbit.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.signbit_out | Meta=_generated.variants.signbit_out
-isposinf(Tensor self) -> Tensor | CPU=float_parts.isposinf | Meta=float_parts.isposinf
-isposinf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.isposinf_out | Meta=_generated.variants.isposinf_out
-isneginf(Tensor self) -> Tensor | CPU=float_parts.isneginf | Meta=float_parts.isneginf
-isneginf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.isneginf_out | Meta=_generated.variants.isneginf_out
-nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor | CPU=float_parts.nan_to_num | Meta=float_parts.nan_to_num | Autograd=_generated.autograd_nodes.NanToNumBackward0
-nan_to_num_(Tensor(a!) self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor(a!) | CPU=_generated.variants.nan_to_num_ | Meta=_generated.variants.nan_to_num_ | Autograd=_generated.autograd_nodes.NanToNumBackward0
-nan_to_num.out(Tensor self, float? nan=None, float? posinf=None, float? neginf=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.nan_to_num_out | Meta=_generated.variants.nan_to_num_out | Autograd=autograd.manual.out_variant
-frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent) | CPU=float_parts.frexp | Meta=float_parts.frexp | Autograd=_generated.autograd_nodes.FrexpBackward0
-frexp.Tensor_out(Tensor self, *, Tensor(a!) mantissa, Tensor(b!) exponent) -> (Tensor(a!) mantissa, Tensor(b!) exponent) | CPU=_generated.variants.frexp_Tensor_out | Meta=_generated.variants.frexp_Tensor_out | Autograd=autograd.manual.out_variant
-erfc(Tensor self) -> Tensor | CPU=special.error_functions.erfc | CUDA=special.error_functions.erfc | Meta=special.error_functions.erfc | Autograd=_generated.autograd_nodes.ErfcBackward0
-erfc_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.erfc_ | CUDA=_generated.variants.erfc_ | Meta=_generated.variants.erfc_ | Autograd=_generated.autograd_nodes.ErfcBackward0
-erfc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.erfc_out | CUDA=_generated.variants.erfc_out | Meta=_generated.variants.erfc_out | Autograd=autograd.manual.out_variant
-erfinv(Tensor self) -> Tensor | CPU=special.error_functions.erfinv | Meta=special.error_functions.erfinv | Autograd=_generated.autograd_nodes.ErfinvBackward0
-erfinv_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.erfinv_ | Meta=_generated.variants.erfinv_ | Autograd=_generated.autograd_nodes.ErfinvBackward0
-erfinv.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.erfinv_out | Meta=_generated.variants.erfinv_out | Autograd=autograd.manual.out_variant
-lgamma(Tensor self) -> Tensor | CPU=special.gamma_functions.lgamma | CUDA=special.gamma_functions.lgamma | Meta=special.gamma_functions.lgamma | Autograd=_generated.autograd_nodes.LgammaBackward0
-lgamma_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.lgamma_ | CUDA=_generated.variants.lgamma_ | Meta=_generated.variants.lgamma_ | Autograd=_generated.autograd_nodes.LgammaBackward0
-lgamma.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.lgamma_out | CUDA=_generated.variants.lgamma_out | Meta=_generated.variants.lgamma_out | Autograd=autograd.manual.out_variant
-digamma(Tensor self) -> Tensor | CPU=special.gamma_functions.digamma | Meta=special.gamma_functions.digamma | Autograd=_generated.autograd_nodes.DigammaBackward0
-digamma_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.digamma_ | Meta=_generated.variants.digamma_ | Autograd=_generated.autograd_nodes.DigammaBackward0
-digamma.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.digamma_out | Meta=_generated.variants.digamma_out | Autograd=autograd.manual.out_variant
-polygamma(int n, Tensor self) -> Tensor | CPU=special.gamma_functions.polygamma | Meta=special.gamma_functions.polygamma | Autograd=_generated.autograd_nodes.PolygammaBackward0
-polygamma.out(int n, Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.polygamma_out | Meta=_generated.variants.polygamma_out | Autograd=autograd.manual.out_variant
-polygamma_(Tensor(a!) self, int n) -> Tensor(a!) | CPU=special.gamma_functions.polygamma_ | Meta=special.gamma_functions.polygamma_ | Autograd=_generated.autograd_nodes.PolygammaBackward1
-mvlgamma(Tensor self, int p) -> Tensor | CPU=special.gamma_functions.mvlgamma | Meta=special.gamma_functions.mvlgamma | Autograd=_generated.autograd_nodes.MvlgammaBackward0
-mvlgamma_(Tensor(a!) self, int p) -> Tensor(a!) | CPU=_generated.variants.mvlgamma_ | Meta=_generated.variants.mvlgamma_ | Autograd=_generated.autograd_nodes.MvlgammaBackward0
-mvlgamma.out(Tensor self, int p, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.mvlgamma_out | Meta=_generated.variants.mvlgamma_out | Autograd=autograd.manual.out_variant
-i0(Tensor self) -> Tensor | CPU=special.bessel_functions.i0 | Meta=special.bessel_functions.i0 | Autograd=_generated.autograd_nodes.I0Backward0
-i0_(Tensor(a!) self) -> Tensor(a!) | CPU=_generated.variants.i0_ | Meta=_generated.variants.i0_ | Autograd=_generated.autograd_nodes.I0Backward0
-i0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.i0_out | Meta=_generated.variants.i0_out | Autograd=autograd.manual.out_variant
-logit(Tensor self, float? eps=None) -> Tensor | CPU=special.logarithms.logit | Meta=special.logarithms.logit | Autograd=_generated.autograd_nodes.LogitBackward0
-logit_(Tensor(a!) self, float? eps=None) -> Tensor(a!) | CPU=_generated.variants.logit_ | Meta=_generated.variants.logit_ | Autograd=_generated.autograd_nodes.LogitBackward0
-logit.out(Tensor self, float? eps=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.logit_out | Meta=_generated.variants.logit_out | Autograd=autograd.manual.out_variant
-random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!) | CPU=random.discrete.random_ | Meta=random.discrete.random_ | CUDA=cuda.random.random_ | Autograd=_generated.autograd_nodes.RandomBackward2
-random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!) | CPU=random.discrete.random_to_ | Meta=random.discrete.random_to_ | CUDA=cuda.random.random_to_ | Autograd=_generated.autograd_nodes.RandomBackward1
-random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!) | CPU=random.discrete.random_from_ | Meta=random.discrete.random_from_ | CUDA=cuda.random.random_from_ | Autograd=_generated.autograd_nodes.RandomBackward0
-uniform_(Tensor(a!) self, float from=0.0, float to=1.0, *, Generator? generator=None) -> Tensor(a!) | CPU=random.uniform_normal.uniform_ | Meta=random.uniform_normal.uniform_ | CUDA=cuda.random.uniform_ | Autograd=_generated.autograd_nodes.UniformBackward0
-normal_(Tensor(a!) self, float mean=0.0, float std=1.0, *, Generator? generator=None) -> Tensor(a!) | CPU=random.uniform_normal.normal_ | Meta=random.uniform_normal.normal_ | CUDA=cuda.random.normal_ | Autograd=_generated.autograd_nodes.NormalBackward0
-bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!) | CPU=random.discrete.bernoulli__Tensor | CUDA=cuda.random.bernoulli__Tensor | Autograd=_generated.autograd_nodes.BernoulliBackward1
-bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!) | CPU=random.discrete.bernoulli__float | Meta=random.discrete.bernoulli__float | CUDA=cuda.random.bernoulli__float | Autograd=_generated.autograd_nodes.BernoulliBackward2
-randperm(int n, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CPU=random.discrete.randperm | CUDA=cuda.sampling.randperm
-randperm.out(int n, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.randperm_out | CUDA=_generated.cuda_variants.randperm_out | Autograd=autograd.manual.out_variant
-randperm.generator(int n, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CPU=random.discrete.randperm_generator | CUDA=cuda.sampling.randperm_generator
-randperm.generator_out(int n, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.randperm_generator_out | CUDA=_generated.cuda_variants.randperm_generator_out | Autograd=autograd.manual.out_variant
-multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor | CPU=random.discrete.multinomial | CUDA=cuda.sampling.multinomial
-multinomial.out(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.multinomial_out | CUDA=_generated.cuda_variants.multinomial_out
-rand(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=random.factories.rand
-rand.out(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.rand_out | Autograd=autograd.manual.out_variant
-rand.generator(int[] size, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=random.factories.rand_generator
-rand.generator_out(int[] size, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.rand_generator_out | Autograd=autograd.manual.out_variant
-randn(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=random.factories.randn
-randn.out(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.randn_out | Autograd=autograd.manual.out_variant
-randn.generator(int[] size, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=random.factories.randn_generator
-randn.generator_out(int[] size, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.randn_generator_out | Autograd=autograd.manual.out_variant
-randint(int high, int[] size, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=random.factories.randint
-randint.out(int high, int[] size, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.randint_out | Autograd=autograd.manual.out_variant
-randint.generator(int high, int[] size, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=random.factories.randint_generator
-randint.generator_out(int high, int[] size, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.randint_generator_out | Autograd=autograd.manual.out_variant
-randint.low(int low, int high, int[] size, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=random.factories.randint_low
-randint.low_out(int low, int high, int[] size, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.randint_low_out | Autograd=autograd.manual.out_variant
-randint.low_generator(int low, int high, int[] size, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=random.factories.randint_low_generator
-randint.low_generator_out(int low, int high, int[] size, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.randint_low_generator_out | Autograd=autograd.manual.out_variant
-rand_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor | CompositeExplicitAutograd=random.factories.rand_like
-rand_like.generator(Tensor self, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor | CompositeExplicitAutograd=random.factories.rand_like_generator
-randn_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor | CompositeExplicitAutograd=random.factories.randn_like
-randn_like.generator(Tensor self, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor | CompositeExplicitAutograd=random.factories.randn_like_generator
-randint_like(Tensor self, int high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor | CompositeExplicitAutograd=random.factories.randint_like
-randint_like.generator(Tensor self, int high, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor | CompositeExplicitAutograd=random.factories.randint_like_generator
-randint_like.low_dtype(Tensor self, int low, int high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor | CompositeExplicitAutograd=random.factories.randint_like_low_dtype
-randint_like.Tensor(Tensor self, Tensor high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor | CompositeExplicitAutograd=random.factories.randint_like_Tensor
-randint_like.Tensor_generator(Tensor self, Tensor high, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor | CompositeExplicitAutograd=random.factories.randint_like_Tensor_generator
-randint_like.low_generator_dtype(Tensor self, int low, int high, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor | CompositeExplicitAutograd=random.factories.randint_like_low_generator_dtype
-bernoulli(Tensor self, *, Generator? generator=None) -> Tensor | CompositeExplicitAutograd=random.discrete.bernoulli | Autograd=_generated.autograd_nodes.BernoulliBackward0
-bernoulli.out(Tensor self, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=random.discrete.bernoulli_out | Autograd=autograd.manual.out_variant
-bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor | CompositeExplicitAutograd=random.discrete.bernoulli_p | Autograd=_generated.autograd_nodes.BernoulliBackward3
-normal.Tensor_float(Tensor mean, float std=1.0, *, Generator? generator=None) -> Tensor | CompositeExplicitAutograd=random.uniform_normal.normal_Tensor_float | Autograd=_generated.autograd_nodes.NormalBackward1
-normal.Tensor_float_out(Tensor mean, float std=1.0, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=random.uniform_normal.normal_Tensor_float_out | Autograd=autograd.manual.out_variant
-normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor | CompositeExplicitAutograd=random.uniform_normal.normal_float_Tensor | Autograd=_generated.autograd_nodes.NormalBackward2
-normal.float_Tensor_out(float mean, Tensor std, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=random.uniform_normal.normal_float_Tensor_out | Autograd=autograd.manual.out_variant
-normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor | CompositeExplicitAutograd=random.uniform_normal.normal_Tensor_Tensor | Autograd=_generated.autograd_nodes.NormalBackward3
-normal.Tensor_Tensor_out(Tensor mean, Tensor std, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=random.uniform_normal.normal_Tensor_Tensor_out | Autograd=autograd.manual.out_variant
-normal.float_float(float mean, float std, int[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | CompositeExplicitAutograd=random.uniform_normal.normal_float_float
-normal.float_float_out(float mean, float std, int[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.normal_float_float_out | Autograd=autograd.manual.out_variant
-exponential_(Tensor(a!) self, float lambd=1.0, *, Generator? generator=None) -> Tensor(a!) | CPU=random.continuous.exponential_ | Meta=random.continuous.exponential_ | CUDA=cuda.random.exponential_ | Autograd=_generated.autograd_nodes.ExponentialBackward0
-log_normal_(Tensor(a!) self, float mean=1.0, float std=2.0, *, Generator? generator=None) -> Tensor(a!) | CPU=random.continuous.log_normal_ | Meta=random.continuous.log_normal_ | Autograd=_generated.autograd_nodes.LogNormalBackward0
-cauchy_(Tensor(a!) self, float median=0.0, float sigma=1.0, *, Generator? generator=None) -> Tensor(a!) | CPU=random.continuous.cauchy_ | Meta=random.continuous.cauchy_ | Autograd=_generated.autograd_nodes.CauchyBackward0
-geometric_(Tensor(a!) self, float p, *, Generator? generator=None) -> Tensor(a!) | CPU=random.discrete.geometric_ | Meta=random.discrete.geometric_ | Autograd=_generated.autograd_nodes.GeometricBackward0
-poisson(Tensor self, Generator? generator=None) -> Tensor | CPU=random.rejection.poisson | Autograd=_generated.autograd_nodes.PoissonBackward0
-poisson.out(Tensor self, Generator? generator=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.poisson_out | Autograd=autograd.manual.out_variant
-binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor | CPU=random.rejection.binomial | Autograd=_generated.autograd_nodes.BinomialBackward0
-binomial.out(Tensor count, Tensor prob, Generator? generator=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.binomial_out | Autograd=autograd.manual.out_variant
-normal_functional(Tensor self, float mean=0.0, float std=1.0, *, Generator? generator=None) -> Tensor | CompositeExplicitAutograd=random.uniform_normal.normal_functional | Autograd=_generated.autograd_nodes.NormalFunctionalBackward0
-sum(Tensor self, *, ScalarType? dtype=None) -> Tensor | CPU=reductions.sum | Meta=reductions.sum | CUDA=cuda.reductions.sum | Autograd=_generated.autograd_kernels.sum
-sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor | CPU=reductions.sum_dim_IntList | Meta=reductions.sum_dim_IntList | CUDA=cuda.reductions.sum_dim_IntList | Autograd=_generated.autograd_kernels.sum_dim_IntList
-sum.IntList_out(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.sum_IntList_out | Meta=_generated.variants.sum_IntList_out | CUDA=_generated.cuda_variants.sum_IntList_out | Autograd=autograd.manual.out_variant
-mean(Tensor self, *, ScalarType? dtype=None) -> Tensor | CPU=reductions.mean | Meta=reductions.mean | CUDA=cuda.reductions.mean | Autograd=_generated.autograd_kernels.mean
-mean.dtype_out(Tensor self, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.mean_dtype_out | Meta=_generated.variants.mean_dtype_out | CUDA=_generated.cuda_variants.mean_dtype_out | Autograd=autograd.manual.out_variant
-mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor | CPU=reductions.mean_dim | Meta=reductions.mean_dim | CUDA=cuda.reductions.mean_dim | Autograd=_generated.autograd_kernels.mean_dim
-mean.out(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.mean_out | Meta=_generated.variants.mean_out | CUDA=_generated.cuda_variants.mean_out | Autograd=autograd.manual.out_variant
-prod(Tensor self, *, ScalarType? dtype=None) -> Tensor | CPU=reductions.prod | Meta=reductions.prod | CUDA=cuda.reductions.prod | Autograd=_generated.autograd_nodes.ProdBackward0
-prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor | CPU=reductions.prod_dim_int | Meta=reductions.prod_dim_int | CUDA=cuda.reductions.prod_dim_int | Autograd=_generated.autograd_nodes.ProdBackward1
-prod.int_out(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.prod_int_out | Meta=_generated.variants.prod_int_out | CUDA=_generated.cuda_variants.prod_int_out | Autograd=autograd.manual.out_variant
-var(Tensor self, bool unbiased=True) -> Tensor | CompositeImplicitAutograd=moments.var
-var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor | CompositeImplicitAutograd=moments.var_dim
-var.out(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.var_out | Autograd=autograd.manual.out_variant
-var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor | CPU=moments.var_correction | Meta=moments.var_correction | CUDA=cuda.moments.var_correction | Autograd=_generated.autograd_nodes.VarBackward0
-var.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.var_correction_out | Meta=_generated.variants.var_correction_out | CUDA=_generated.cuda_variants.var_correction_out | Autograd=autograd.manual.out_variant
-std(Tensor self, bool unbiased=True) -> Tensor | CompositeImplicitAutograd=moments.std
-std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor | CompositeImplicitAutograd=moments.std_dim
-std.out(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.std_out | Autograd=autograd.manual.out_variant
-std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor | CPU=moments.std_correction | Meta=moments.std_correction | CUDA=cuda.moments.std_correction | Autograd=_generated.autograd_nodes.StdBackward0
-std.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.std_correction_out | Meta=_generated.variants.std_correction_out | CUDA=_generated.cuda_variants.std_correction_out | Autograd=autograd.manual.out_variant
-var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor) | CompositeImplicitAutograd=moments.var_mean
-var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor) | CompositeImplicitAutograd=moments.var_mean_dim
-var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor) | CPU=moments.var_mean_correction | Meta=moments.var_mean_correction | CUDA=cuda.moments.var_mean_correction | Autograd=_generated.autograd_nodes.VarMeanBackward0
-var_mean.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!)) | CPU=_generated.variants.var_mean_correction_out | Meta=_generated.variants.var_mean_correction_out | CUDA=_generated.cuda_variants.var_mean_correction_out | Autograd=autograd.manual.out_variant
-std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor) | CompositeImplicitAutograd=moments.std_mean
-std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor) | CompositeImplicitAutograd=moments.std_mean_dim
-std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor) | CPU=moments.std_mean_correction | Meta=moments.std_mean_correction | CUDA=cuda.moments.std_mean_correction | Autograd=_generated.autograd_nodes.StdMeanBackward0
-std_mean.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!)) | CPU=_generated.variants.std_mean_correction_out | Meta=_generated.variants.std_mean_correction_out | CUDA=_generated.cuda_variants.std_mean_correction_out | Autograd=autograd.manual.out_variant
-amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor | CPU=extrema.amax | Meta=extrema.amax | CUDA=cuda.extrema.amax | Autograd=_generated.autograd_nodes.AmaxBackward0
-amax.out(Tensor self, int[1] dim=[], bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.amax_out | Meta=_generated.variants.amax_out | CUDA=_generated.cuda_variants.amax_out | Autograd=autograd.manual.out_variant
-amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor | CPU=extrema.amin | Meta=extrema.amin | CUDA=cuda.extrema.amin | Autograd=_generated.autograd_nodes.AminBackward0
-amin.out(Tensor self, int[1] dim=[], bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.amin_out | Meta=_generated.variants.amin_out | CUDA=_generated.cuda_variants.amin_out | Autograd=autograd.manual.out_variant
-max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) | CPU=extrema.max_dim | Meta=extrema.max_dim | CUDA=cuda.extrema.max_dim | Autograd=_generated.autograd_nodes.MaxBackward0
-max.dim_out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | CPU=_generated.variants.max_dim_out | Meta=_generated.variants.max_dim_out | CUDA=_generated.cuda_variants.max_dim_out | Autograd=autograd.manual.out_variant
-max(Tensor self) -> Tensor | CPU=extrema.max | Meta=extrema.max | CUDA=cuda.extrema.max | Autograd=_generated.autograd_nodes.MaxBackward1
-max.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.max_unary_out | Meta=_generated.variants.max_unary_out | CUDA=_generated.cuda_variants.max_unary_out | Autograd=autograd.manual.out_variant
-max.other(Tensor self, Tensor other) -> Tensor | CompositeImplicitAutograd=_generated.ops.maximum
-max.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.maximum_out
-min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) | CPU=extrema.min_dim | Meta=extrema.min_dim | CUDA=cuda.extrema.min_dim | Autograd=_generated.autograd_nodes.MinBackward0
-min.dim_out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | CPU=_generated.variants.min_dim_out | Meta=_generated.variants.min_dim_out | CUDA=_generated.cuda_variants.min_dim_out | Autograd=autograd.manual.out_variant
-min(Tensor self) -> Tensor | CPU=extrema.min | Meta=extrema.min | CUDA=cuda.extrema.min | Autograd=_generated.autograd_nodes.MinBackward1
-min.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.min_unary_out | Meta=_generated.variants.min_unary_out | CUDA=_generated.cuda_variants.min_unary_out | Autograd=autograd.manual.out_variant
-min.other(Tensor self, Tensor other) -> Tensor | CompositeImplicitAutograd=_generated.ops.minimum
-min.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.minimum_out
-argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor | CPU=extrema.argmax | Meta=extrema.argmax | CUDA=cuda.extrema.argmax
-argmax.out(Tensor self, int? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.argmax_out | Meta=_generated.variants.argmax_out | CUDA=_generated.cuda_variants.argmax_out
-argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor | CPU=extrema.argmin | Meta=extrema.argmin | CUDA=cuda.extrema.argmin
-argmin.out(Tensor self, int? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.argmin_out | Meta=_generated.variants.argmin_out | CUDA=_generated.cuda_variants.argmin_out
-any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor | CPU=reductions.any_dim | Meta=reductions.any_dim | CUDA=cuda.reductions.any_dim
-any.out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.any_out | Meta=_generated.variants.any_out | CUDA=_generated.cuda_variants.any_out
-any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor | CPU=reductions.any_dims | Meta=reductions.any_dims | CUDA=cuda.reductions.any_dims
-any.dims_out(Tensor self, int[]? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.any_dims_out | Meta=_generated.variants.any_dims_out | CUDA=_generated.cuda_variants.any_dims_out
-any(Tensor self) -> Tensor | CPU=reductions.any | Meta=reductions.any | CUDA=cuda.reductions.any
-any.all_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.any_all_out | Meta=_generated.variants.any_all_out | CUDA=_generated.cuda_variants.any_all_out
-all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor | CPU=reductions.all_dim | Meta=reductions.all_dim | CUDA=cuda.reductions.all_dim
-all.out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.all_out | Meta=_generated.variants.all_out | CUDA=_generated.cuda_variants.all_out
-all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor | CPU=reductions.all_dims | Meta=reductions.all_dims | CUDA=cuda.reductions.all_dims
-all.dims_out(Tensor self, int[]? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.all_dims_out | Meta=_generated.variants.all_dims_out | CUDA=_generated.cuda_variants.all_dims_out
-all(Tensor self) -> Tensor | CPU=reductions.all | Meta=reductions.all | CUDA=cuda.reductions.all
-all.all_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.all_all_out | Meta=_generated.variants.all_all_out | CUDA=_generated.cuda_variants.all_all_out
-norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor | CPU=norms.norm_ScalarOpt_dtype | Meta=norms.norm_ScalarOpt_dtype | CUDA=cuda.norms.norm_ScalarOpt_dtype | Autograd=_generated.autograd_nodes.NormBackward2
-norm.Scalar(Tensor self, Scalar p=2) -> Tensor | CPU=norms.norm_Scalar | Meta=norms.norm_Scalar | CUDA=cuda.norms.norm_Scalar | Autograd=_generated.autograd_nodes.NormBackward0
-norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor | CPU=norms.norm_ScalarOpt_dim_dtype | Meta=norms.norm_ScalarOpt_dim_dtype | CUDA=cuda.norms.norm_ScalarOpt_dim_dtype | Autograd=_generated.autograd_nodes.NormBackward3
-norm.dtype_out(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.norm_dtype_out | Meta=_generated.variants.norm_dtype_out | CUDA=_generated.cuda_variants.norm_dtype_out | Autograd=autograd.manual.out_variant
-norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor | CPU=norms.norm_ScalarOpt_dim | Meta=norms.norm_ScalarOpt_dim | CUDA=cuda.norms.norm_ScalarOpt_dim | Autograd=_generated.autograd_nodes.NormBackward1
-norm.out(Tensor self, Scalar? p, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.norm_out | Meta=_generated.variants.norm_out | CUDA=_generated.cuda_variants.norm_out | Autograd=autograd.manual.out_variant
-linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor | CPU=norms.linalg_vector_norm | Meta=norms.linalg_vector_norm | CUDA=cuda.norms.linalg_vector_norm | Autograd=_generated.autograd_nodes.LinalgVectorNormBackward0
-linalg_vector_norm.out(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.linalg_vector_norm_out | Meta=_generated.variants.linalg_vector_norm_out | CUDA=_generated.cuda_variants.linalg_vector_norm_out | Autograd=autograd.manual.out_variant
-logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor | CPU=norms.logsumexp | Meta=norms.logsumexp | CUDA=cuda.norms.logsumexp | Autograd=_generated.autograd_nodes.LogsumexpBackward0
-logsumexp.out(Tensor self, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.logsumexp_out | Meta=_generated.variants.logsumexp_out | CUDA=_generated.cuda_variants.logsumexp_out | Autograd=autograd.manual.out_variant
-aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max) | CPU=extrema.aminmax | Meta=extrema.aminmax | Autograd=_generated.autograd_nodes.AminmaxBackward0
-aminmax.out(Tensor self, *, int? dim=None, bool keepdim=False, Tensor(a!) min, Tensor(b!) max) -> (Tensor(a!) min, Tensor(b!) max) | CPU=_generated.variants.aminmax_out | Meta=_generated.variants.aminmax_out | Autograd=autograd.manual.out_variant
-nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor | CPU=reductions.nansum | Meta=reductions.nansum | Autograd=_generated.autograd_nodes.NansumBackward0
-nansum.out(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.nansum_out | Meta=_generated.variants.nansum_out | Autograd=autograd.manual.out_variant
-nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor | CompositeImplicitAutograd=reductions.nanmean
-nanmean.out(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.nanmean_out | Autograd=autograd.manual.out_variant
-count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor | CPU=reductions.count_nonzero_dim_IntList | Meta=reductions.count_nonzero_dim_IntList
-count_nonzero.dim_IntList_out(Tensor self, int[] dim, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.count_nonzero_dim_IntList_out | Meta=_generated.variants.count_nonzero_dim_IntList_out
-count_nonzero(Tensor self, int? dim=None) -> Tensor | CPU=reductions.count_nonzero | Meta=reductions.count_nonzero
-count_nonzero.out(Tensor self, int? dim=None, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.count_nonzero_out | Meta=_generated.variants.count_nonzero_out
-sum_to_size(Tensor self, int[] size) -> Tensor | CompositeImplicitAutograd=reductions.sum_to_size
-segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor | CPU=segments.segment_reduce | Autograd=_generated.autograd_nodes.SegmentReduceBackward0
-segment_reduce.out(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.segment_reduce_out | Autograd=autograd.manual.out_variant
-_segment_reduce_backward(Tensor grad, Tensor output, Tensor data, str reduce, *, Tensor? lengths=None, Tensor? offsets=None, int axis=0, Scalar? initial=None) -> Tensor | CPU=segments._segment_reduce_backward | Autograd=_generated.autograd_nodes.SegmentReduceBackwardBackward0
-_segment_reduce_backward.out(Tensor grad, Tensor output, Tensor data, str reduce, *, Tensor? lengths=None, Tensor? offsets=None, int axis=0, Scalar? initial=None, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._segment_reduce_backward_out | Autograd=autograd.manual.out_variant
-cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor | CPU=scans.cumsum | Meta=scans.cumsum | CUDA=cuda.scans.cumsum | Autograd=_generated.autograd_nodes.CumsumBackward0
-cumsum_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> Tensor(a!) | CPU=_generated.variants.cumsum_ | Meta=_generated.variants.cumsum_ | CUDA=_generated.cuda_variants.cumsum_ | Autograd=_generated.autograd_nodes.CumsumBackward0
-cumsum.out(Tensor self, int dim, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.cumsum_out | Meta=_generated.variants.cumsum_out | CUDA=_generated.cuda_variants.cumsum_out | Autograd=autograd.manual.out_variant
-cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor | CPU=scans.cumprod | Meta=scans.cumprod | CUDA=cuda.scans.cumprod | Autograd=_generated.autograd_nodes.CumprodBackward0
-cumprod_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> Tensor(a!) | CPU=_generated.variants.cumprod_ | Meta=_generated.variants.cumprod_ | CUDA=_generated.cuda_variants.cumprod_ | Autograd=_generated.autograd_nodes.CumprodBackward0
-cumprod.out(Tensor self, int dim, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.cumprod_out | Meta=_generated.variants.cumprod_out | CUDA=_generated.cuda_variants.cumprod_out | Autograd=autograd.manual.out_variant
-cummax(Tensor self, int dim) -> (Tensor values, Tensor indices) | CPU=running_extrema.cummax | Meta=running_extrema.cummax | Autograd=_generated.autograd_nodes.CummaxBackward0
-cummax.out(Tensor self, int dim, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | CPU=_generated.variants.cummax_out | Meta=_generated.variants.cummax_out | Autograd=autograd.manual.out_variant
-cummin(Tensor self, int dim) -> (Tensor values, Tensor indices) | CPU=running_extrema.cummin | Meta=running_extrema.cummin | Autograd=_generated.autograd_nodes.CumminBackward0
-cummin.out(Tensor self, int dim, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | CPU=_generated.variants.cummin_out | Meta=_generated.variants.cummin_out | Autograd=autograd.manual.out_variant
-logcumsumexp(Tensor self, int dim) -> Tensor | CPU=scans.logcumsumexp | Meta=scans.logcumsumexp | Autograd=_generated.autograd_nodes.LogcumsumexpBackward0
-logcumsumexp.out(Tensor self, int dim, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.logcumsumexp_out | Meta=_generated.variants.logcumsumexp_out | Autograd=autograd.manual.out_variant
-special_erf(Tensor self) -> Tensor | CompositeImplicitAutograd=_generated.ops.erf
-special_erf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.erf_out
-special_erfc(Tensor self) -> Tensor | CompositeImplicitAutograd=_generated.ops.erfc
-special_erfc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.erfc_out
-special_erfinv(Tensor self) -> Tensor | CompositeImplicitAutograd=_generated.ops.erfinv
-special_erfinv.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.erfinv_out
-special_exp2(Tensor self) -> Tensor | CompositeImplicitAutograd=_generated.ops.exp2
-special_exp2.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.exp2_out
-special_expm1(Tensor self) -> Tensor | CompositeImplicitAutograd=_generated.ops.expm1
-special_expm1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.expm1_out
-special_log1p(Tensor self) -> Tensor | CompositeImplicitAutograd=_generated.ops.log1p
-special_log1p.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.log1p_out
-special_expit(Tensor self) -> Tensor | CompositeImplicitAutograd=_generated.ops.sigmoid
-special_expit.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.sigmoid_out
-special_sinc(Tensor self) -> Tensor | CompositeImplicitAutograd=_generated.ops.sinc
-special_sinc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.sinc_out
-special_round(Tensor self, *, int decimals=0) -> Tensor | CompositeImplicitAutograd=_generated.ops.round_decimals
-special_round.out(Tensor self, *, int decimals=0, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.round_decimals_out
-special_logit(Tensor self, float? eps=None) -> Tensor | CompositeImplicitAutograd=_generated.ops.logit
-special_logit.out(Tensor self, float? eps=None, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.logit_out
-special_psi(Tensor self) -> Tensor | CompositeImplicitAutograd=_generated.ops.digamma
-special_psi.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.digamma_out
-special_digamma(Tensor self) -> Tensor | CompositeImplicitAutograd=_generated.ops.digamma
-special_digamma.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.digamma_out
-special_gammaln(Tensor self) -> Tensor | CompositeImplicitAutograd=_generated.ops.lgamma
-special_gammaln.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.lgamma_out
-special_polygamma(int n, Tensor self) -> Tensor | CompositeImplicitAutograd=_generated.ops.polygamma
-special_polygamma.out(int n, Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.polygamma_out
-special_multigammaln(Tensor self, int p) -> Tensor | CompositeImplicitAutograd=_generated.ops.mvlgamma
-special_multigammaln.out(Tensor self, int p, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.mvlgamma_out
-special_gammainc(Tensor self, Tensor other) -> Tensor | CompositeImplicitAutograd=_generated.ops.igamma
-special_gammainc.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.igamma_out
-special_gammaincc(Tensor self, Tensor other) -> Tensor | CompositeImplicitAutograd=_generated.ops.igammac
-special_gammaincc.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.igammac_out
-special_i0(Tensor self) -> Tensor | CompositeImplicitAutograd=_generated.ops.i0
-special_i0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.i0_out
-special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor | CompositeImplicitAutograd=_generated.ops.logsumexp
-special_logsumexp.out(Tensor self, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.logsumexp_out
-special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor | CompositeImplicitAutograd=_generated.ops.softmax_int
-special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor | CompositeImplicitAutograd=_generated.ops.log_softmax_int
-special_xlogy(Tensor self, Tensor other) -> Tensor | CompositeImplicitAutograd=_generated.ops.xlogy_Tensor
-special_xlogy.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.xlogy_OutTensor
-special_xlogy.self_scalar(Scalar self, Tensor other) -> Tensor | CompositeImplicitAutograd=_generated.ops.xlogy_Scalar_Self
-special_xlogy.self_scalar_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.xlogy_OutScalar_Self
-special_xlogy.other_scalar(Tensor self, Scalar other) -> Tensor | CompositeImplicitAutograd=_generated.ops.xlogy_Scalar_Other
-special_xlogy.other_scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.xlogy_OutScalar_Other
-special_ndtr(Tensor self) -> Tensor | CompositeImplicitAutograd=special.error_functions.ndtr
-special_ndtr.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.special_ndtr_out | Autograd=autograd.manual.out_variant
-special_ndtri(Tensor self) -> Tensor | CPU=special.error_functions.ndtri | Meta=special.error_functions.ndtri | Autograd=_generated.autograd_nodes.SpecialNdtriBackward0
-special_ndtri.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_ndtri_out | Meta=_generated.variants.special_ndtri_out | Autograd=autograd.manual.out_variant
-special_log_ndtr(Tensor self) -> Tensor | CPU=special.error_functions.log_ndtr | Meta=special.error_functions.log_ndtr | Autograd=_generated.autograd_nodes.SpecialLogNdtrBackward0
-special_log_ndtr.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_log_ndtr_out | Meta=_generated.variants.special_log_ndtr_out | Autograd=autograd.manual.out_variant
-special_erfcx(Tensor self) -> Tensor | CPU=special.error_functions.erfcx | Meta=special.error_functions.erfcx | Autograd=_generated.autograd_nodes.SpecialErfcxBackward0
-special_erfcx.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_erfcx_out | Meta=_generated.variants.special_erfcx_out | Autograd=autograd.manual.out_variant
-special_zeta(Tensor self, Tensor other) -> Tensor | CPU=special.gamma_functions.zeta | Meta=special.gamma_functions.zeta | Autograd=_generated.autograd_nodes.SpecialZetaBackward0
-special_zeta.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_zeta_out | Meta=_generated.variants.special_zeta_out | Autograd=autograd.manual.out_variant
-special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor | CPU=special.gamma_functions.zeta | Meta=special.gamma_functions.zeta | Autograd=_generated.autograd_nodes.SpecialZetaBackward1
-special_zeta.self_scalar_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_zeta_self_scalar_out | Meta=_generated.variants.special_zeta_self_scalar_out | Autograd=autograd.manual.out_variant
-special_zeta.other_scalar(Tensor self, Scalar other) -> Tensor | CPU=special.gamma_functions.zeta | Meta=special.gamma_functions.zeta | Autograd=_generated.autograd_nodes.SpecialZetaBackward2
-special_zeta.other_scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_zeta_other_scalar_out | Meta=_generated.variants.special_zeta_other_scalar_out | Autograd=autograd.manual.out_variant
-special_entr(Tensor self) -> Tensor | CPU=special.logarithms.entr | Meta=special.logarithms.entr | Autograd=_generated.autograd_nodes.SpecialEntrBackward0
-special_entr.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_entr_out | Meta=_generated.variants.special_entr_out | Autograd=autograd.manual.out_variant
-special_xlog1py(Tensor self, Tensor other) -> Tensor | CPU=special.logarithms.xlog1py | Meta=special.logarithms.xlog1py | Autograd=_generated.autograd_nodes.SpecialXlog1PyBackward0
-special_xlog1py.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_xlog1py_out | Meta=_generated.variants.special_xlog1py_out | Autograd=autograd.manual.out_variant
-special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor | CPU=special.logarithms.xlog1py | Meta=special.logarithms.xlog1py | Autograd=_generated.autograd_nodes.SpecialXlog1PyBackward1
-special_xlog1py.self_scalar_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_xlog1py_self_scalar_out | Meta=_generated.variants.special_xlog1py_self_scalar_out | Autograd=autograd.manual.out_variant
-special_xlog1py.other_scalar(Tensor self, Scalar other) -> Tensor | CPU=special.logarithms.xlog1py | Meta=special.logarithms.xlog1py | Autograd=_generated.autograd_nodes.SpecialXlog1PyBackward2
-special_xlog1py.other_scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_xlog1py_other_scalar_out | Meta=_generated.variants.special_xlog1py_other_scalar_out | Autograd=autograd.manual.out_variant
-special_i0e(Tensor self) -> Tensor | CPU=special.bessel_functions.i0e | Meta=special.bessel_functions.i0e | Autograd=_generated.autograd_nodes.SpecialI0EBackward0
-special_i0e.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_i0e_out | Meta=_generated.variants.special_i0e_out | Autograd=autograd.manual.out_variant
-special_i1(Tensor self) -> Tensor | CPU=special.bessel_functions.i1 | Meta=special.bessel_functions.i1 | Autograd=_generated.autograd_nodes.SpecialI1Backward0
-special_i1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_i1_out | Meta=_generated.variants.special_i1_out | Autograd=autograd.manual.out_variant
-special_i1e(Tensor self) -> Tensor | CPU=special.bessel_functions.i1e | Meta=special.bessel_functions.i1e | Autograd=_generated.autograd_nodes.SpecialI1EBackward0
-special_i1e.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_i1e_out | Meta=_generated.variants.special_i1e_out | Autograd=autograd.manual.out_variant
-special_bessel_j0(Tensor self) -> Tensor | CPU=special.bessel_functions.bessel_j0 | Meta=special.bessel_functions.bessel_j0
-special_bessel_j0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_bessel_j0_out | Meta=_generated.variants.special_bessel_j0_out
-special_bessel_j1(Tensor self) -> Tensor | CPU=special.bessel_functions.bessel_j1 | Meta=special.bessel_functions.bessel_j1
-special_bessel_j1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_bessel_j1_out | Meta=_generated.variants.special_bessel_j1_out
-special_bessel_y0(Tensor self) -> Tensor | CPU=special.bessel_functions.bessel_y0 | Meta=special.bessel_functions.bessel_y0
-special_bessel_y0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_bessel_y0_out | Meta=_generated.variants.special_bessel_y0_out
-special_bessel_y1(Tensor self) -> Tensor | CPU=special.bessel_functions.bessel_y1 | Meta=special.bessel_functions.bessel_y1
-special_bessel_y1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_bessel_y1_out | Meta=_generated.variants.special_bessel_y1_out
-special_modified_bessel_i0(Tensor self) -> Tensor | CPU=special.bessel_functions.modified_bessel_i0 | Meta=special.bessel_functions.modified_bessel_i0
-special_modified_bessel_i0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_modified_bessel_i0_out | Meta=_generated.variants.special_modified_bessel_i0_out
-special_modified_bessel_i1(Tensor self) -> Tensor | CPU=special.bessel_functions.modified_bessel_i1 | Meta=special.bessel_functions.modified_bessel_i1
-special_modified_bessel_i1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_modified_bessel_i1_out | Meta=_generated.variants.special_modified_bessel_i1_out
-special_modified_bessel_k0(Tensor self) -> Tensor | CPU=special.bessel_functions.modified_bessel_k0 | Meta=special.bessel_functions.modified_bessel_k0
-special_modified_bessel_k0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_modified_bessel_k0_out | Meta=_generated.variants.special_modified_bessel_k0_out
-special_modified_bessel_k1(Tensor self) -> Tensor | CPU=special.bessel_functions.modified_bessel_k1 | Meta=special.bessel_functions.modified_bessel_k1
-special_modified_bessel_k1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_modified_bessel_k1_out | Meta=_generated.variants.special_modified_bessel_k1_out
-special_scaled_modified_bessel_k0(Tensor x) -> Tensor | CPU=special.bessel_functions.scaled_modified_bessel_k0 | Meta=special.bessel_functions.scaled_modified_bessel_k0
-special_scaled_modified_bessel_k0.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_scaled_modified_bessel_k0_out | Meta=_generated.variants.special_scaled_modified_bessel_k0_out
-special_scaled_modified_bessel_k1(Tensor x) -> Tensor | CPU=special.bessel_functions.scaled_modified_bessel_k1 | Meta=special.bessel_functions.scaled_modified_bessel_k1
-special_scaled_modified_bessel_k1.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_scaled_modified_bessel_k1_out | Meta=_generated.variants.special_scaled_modified_bessel_k1_out
-special_spherical_bessel_j0(Tensor x) -> Tensor | CPU=special.bessel_functions.spherical_bessel_j0 | Meta=special.bessel_functions.spherical_bessel_j0
-special_spherical_bessel_j0.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_spherical_bessel_j0_out | Meta=_generated.variants.special_spherical_bessel_j0_out
-special_airy_ai(Tensor x) -> Tensor | CPU=special.bessel_functions.airy_ai | Meta=special.bessel_functions.airy_ai
-special_airy_ai.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_airy_ai_out | Meta=_generated.variants.special_airy_ai_out
-special_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.chebyshev_polynomial_t | Meta=special.orthogonal_polynomials.chebyshev_polynomial_t
-special_chebyshev_polynomial_t.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_chebyshev_polynomial_t_out | Meta=_generated.variants.special_chebyshev_polynomial_t_out
-special_chebyshev_polynomial_t.x_scalar(Scalar x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.chebyshev_polynomial_t | Meta=special.orthogonal_polynomials.chebyshev_polynomial_t
-special_chebyshev_polynomial_t.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_chebyshev_polynomial_t_x_scalar_out | Meta=_generated.variants.special_chebyshev_polynomial_t_x_scalar_out
-special_chebyshev_polynomial_t.n_scalar(Tensor x, Scalar n) -> Tensor | CPU=special.orthogonal_polynomials.chebyshev_polynomial_t | Meta=special.orthogonal_polynomials.chebyshev_polynomial_t
-special_chebyshev_polynomial_t.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_chebyshev_polynomial_t_n_scalar_out | Meta=_generated.variants.special_chebyshev_polynomial_t_n_scalar_out
-special_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.chebyshev_polynomial_u | Meta=special.orthogonal_polynomials.chebyshev_polynomial_u
-special_chebyshev_polynomial_u.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_chebyshev_polynomial_u_out | Meta=_generated.variants.special_chebyshev_polynomial_u_out
-special_chebyshev_polynomial_u.x_scalar(Scalar x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.chebyshev_polynomial_u | Meta=special.orthogonal_polynomials.chebyshev_polynomial_u
-special_chebyshev_polynomial_u.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_chebyshev_polynomial_u_x_scalar_out | Meta=_generated.variants.special_chebyshev_polynomial_u_x_scalar_out
-special_chebyshev_polynomial_u.n_scalar(Tensor x, Scalar n) -> Tensor | CPU=special.orthogonal_polynomials.chebyshev_polynomial_u | Meta=special.orthogonal_polynomials.chebyshev_polynomial_u
-special_chebyshev_polynomial_u.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_chebyshev_polynomial_u_n_scalar_out | Meta=_generated.variants.special_chebyshev_polynomial_u_n_scalar_out
-special_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.chebyshev_polynomial_v | Meta=special.orthogonal_polynomials.chebyshev_polynomial_v
-special_chebyshev_polynomial_v.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_chebyshev_polynomial_v_out | Meta=_generated.variants.special_chebyshev_polynomial_v_out
-special_chebyshev_polynomial_v.x_scalar(Scalar x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.chebyshev_polynomial_v | Meta=special.orthogonal_polynomials.chebyshev_polynomial_v
-special_chebyshev_polynomial_v.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_chebyshev_polynomial_v_x_scalar_out | Meta=_generated.variants.special_chebyshev_polynomial_v_x_scalar_out
-special_chebyshev_polynomial_v.n_scalar(Tensor x, Scalar n) -> Tensor | CPU=special.orthogonal_polynomials.chebyshev_polynomial_v | Meta=special.orthogonal_polynomials.chebyshev_polynomial_v
-special_chebyshev_polynomial_v.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_chebyshev_polynomial_v_n_scalar_out | Meta=_generated.variants.special_chebyshev_polynomial_v_n_scalar_out
-special_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.chebyshev_polynomial_w | Meta=special.orthogonal_polynomials.chebyshev_polynomial_w
-special_chebyshev_polynomial_w.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_chebyshev_polynomial_w_out | Meta=_generated.variants.special_chebyshev_polynomial_w_out
-special_chebyshev_polynomial_w.x_scalar(Scalar x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.chebyshev_polynomial_w | Meta=special.orthogonal_polynomials.chebyshev_polynomial_w
-special_chebyshev_polynomial_w.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_chebyshev_polynomial_w_x_scalar_out | Meta=_generated.variants.special_chebyshev_polynomial_w_x_scalar_out
-special_chebyshev_polynomial_w.n_scalar(Tensor x, Scalar n) -> Tensor | CPU=special.orthogonal_polynomials.chebyshev_polynomial_w | Meta=special.orthogonal_polynomials.chebyshev_polynomial_w
-special_chebyshev_polynomial_w.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_chebyshev_polynomial_w_n_scalar_out | Meta=_generated.variants.special_chebyshev_polynomial_w_n_scalar_out
-special_shifted_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_t | Meta=special.orthogonal_polynomials.shifted_chebyshev_polynomial_t
-special_shifted_chebyshev_polynomial_t.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_shifted_chebyshev_polynomial_t_out | Meta=_generated.variants.special_shifted_chebyshev_polynomial_t_out
-special_shifted_chebyshev_polynomial_t.x_scalar(Scalar x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_t | Meta=special.orthogonal_polynomials.shifted_chebyshev_polynomial_t
-special_shifted_chebyshev_polynomial_t.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_shifted_chebyshev_polynomial_t_x_scalar_out | Meta=_generated.variants.special_shifted_chebyshev_polynomial_t_x_scalar_out
-special_shifted_chebyshev_polynomial_t.n_scalar(Tensor x, Scalar n) -> Tensor | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_t | Meta=special.orthogonal_polynomials.shifted_chebyshev_polynomial_t
-special_shifted_chebyshev_polynomial_t.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_shifted_chebyshev_polynomial_t_n_scalar_out | Meta=_generated.variants.special_shifted_chebyshev_polynomial_t_n_scalar_out
-special_shifted_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_u | Meta=special.orthogonal_polynomials.shifted_chebyshev_polynomial_u
-special_shifted_chebyshev_polynomial_u.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_shifted_chebyshev_polynomial_u_out | Meta=_generated.variants.special_shifted_chebyshev_polynomial_u_out
-special_shifted_chebyshev_polynomial_u.x_scalar(Scalar x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_u | Meta=special.orthogonal_polynomials.shifted_chebyshev_polynomial_u
-special_shifted_chebyshev_polynomial_u.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_shifted_chebyshev_polynomial_u_x_scalar_out | Meta=_generated.variants.special_shifted_chebyshev_polynomial_u_x_scalar_out
-special_shifted_chebyshev_polynomial_u.n_scalar(Tensor x, Scalar n) -> Tensor | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_u | Meta=special.orthogonal_polynomials.shifted_chebyshev_polynomial_u
-special_shifted_chebyshev_polynomial_u.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_shifted_chebyshev_polynomial_u_n_scalar_out | Meta=_generated.variants.special_shifted_chebyshev_polynomial_u_n_scalar_out
-special_shifted_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_v | Meta=special.orthogonal_polynomials.shifted_chebyshev_polynomial_v
-special_shifted_chebyshev_polynomial_v.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_shifted_chebyshev_polynomial_v_out | Meta=_generated.variants.special_shifted_chebyshev_polynomial_v_out
-special_shifted_chebyshev_polynomial_v.x_scalar(Scalar x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_v | Meta=special.orthogonal_polynomials.shifted_chebyshev_polynomial_v
-special_shifted_chebyshev_polynomial_v.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_shifted_chebyshev_polynomial_v_x_scalar_out | Meta=_generated.variants.special_shifted_chebyshev_polynomial_v_x_scalar_out
-special_shifted_chebyshev_polynomial_v.n_scalar(Tensor x, Scalar n) -> Tensor | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_v | Meta=special.orthogonal_polynomials.shifted_chebyshev_polynomial_v
-special_shifted_chebyshev_polynomial_v.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_shifted_chebyshev_polynomial_v_n_scalar_out | Meta=_generated.variants.special_shifted_chebyshev_polynomial_v_n_scalar_out
-special_shifted_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_w | Meta=special.orthogonal_polynomials.shifted_chebyshev_polynomial_w
-special_shifted_chebyshev_polynomial_w.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_shifted_chebyshev_polynomial_w_out | Meta=_generated.variants.special_shifted_chebyshev_polynomial_w_out
-special_shifted_chebyshev_polynomial_w.x_scalar(Scalar x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_w | Meta=special.orthogonal_polynomials.shifted_chebyshev_polynomial_w
-special_shifted_chebyshev_polynomial_w.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_shifted_chebyshev_polynomial_w_x_scalar_out | Meta=_generated.variants.special_shifted_chebyshev_polynomial_w_x_scalar_out
-special_shifted_chebyshev_polynomial_w.n_scalar(Tensor x, Scalar n) -> Tensor | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_w | Meta=special.orthogonal_polynomials.shifted_chebyshev_polynomial_w
-special_shifted_chebyshev_polynomial_w.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_shifted_chebyshev_polynomial_w_n_scalar_out | Meta=_generated.variants.special_shifted_chebyshev_polynomial_w_n_scalar_out
-special_hermite_polynomial_h(Tensor x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.hermite_polynomial_h | Meta=special.orthogonal_polynomials.hermite_polynomial_h
-special_hermite_polynomial_h.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_hermite_polynomial_h_out | Meta=_generated.variants.special_hermite_polynomial_h_out
-special_hermite_polynomial_h.x_scalar(Scalar x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.hermite_polynomial_h | Meta=special.orthogonal_polynomials.hermite_polynomial_h
-special_hermite_polynomial_h.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_hermite_polynomial_h_x_scalar_out | Meta=_generated.variants.special_hermite_polynomial_h_x_scalar_out
-special_hermite_polynomial_h.n_scalar(Tensor x, Scalar n) -> Tensor | CPU=special.orthogonal_polynomials.hermite_polynomial_h | Meta=special.orthogonal_polynomials.hermite_polynomial_h
-special_hermite_polynomial_h.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_hermite_polynomial_h_n_scalar_out | Meta=_generated.variants.special_hermite_polynomial_h_n_scalar_out
-special_hermite_polynomial_he(Tensor x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.hermite_polynomial_he | Meta=special.orthogonal_polynomials.hermite_polynomial_he
-special_hermite_polynomial_he.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_hermite_polynomial_he_out | Meta=_generated.variants.special_hermite_polynomial_he_out
-special_hermite_polynomial_he.x_scalar(Scalar x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.hermite_polynomial_he | Meta=special.orthogonal_polynomials.hermite_polynomial_he
-special_hermite_polynomial_he.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_hermite_polynomial_he_x_scalar_out | Meta=_generated.variants.special_hermite_polynomial_he_x_scalar_out
-special_hermite_polynomial_he.n_scalar(Tensor x, Scalar n) -> Tensor | CPU=special.orthogonal_polynomials.hermite_polynomial_he | Meta=special.orthogonal_polynomials.hermite_polynomial_he
-special_hermite_polynomial_he.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_hermite_polynomial_he_n_scalar_out | Meta=_generated.variants.special_hermite_polynomial_he_n_scalar_out
-special_laguerre_polynomial_l(Tensor x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.laguerre_polynomial_l | Meta=special.orthogonal_polynomials.laguerre_polynomial_l
-special_laguerre_polynomial_l.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_laguerre_polynomial_l_out | Meta=_generated.variants.special_laguerre_polynomial_l_out
-special_laguerre_polynomial_l.x_scalar(Scalar x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.laguerre_polynomial_l | Meta=special.orthogonal_polynomials.laguerre_polynomial_l
-special_laguerre_polynomial_l.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_laguerre_polynomial_l_x_scalar_out | Meta=_generated.variants.special_laguerre_polynomial_l_x_scalar_out
-special_laguerre_polynomial_l.n_scalar(Tensor x, Scalar n) -> Tensor | CPU=special.orthogonal_polynomials.laguerre_polynomial_l | Meta=special.orthogonal_polynomials.laguerre_polynomial_l
-special_laguerre_polynomial_l.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_laguerre_polynomial_l_n_scalar_out | Meta=_generated.variants.special_laguerre_polynomial_l_n_scalar_out
-special_legendre_polynomial_p(Tensor x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.legendre_polynomial_p | Meta=special.orthogonal_polynomials.legendre_polynomial_p
-special_legendre_polynomial_p.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_legendre_polynomial_p_out | Meta=_generated.variants.special_legendre_polynomial_p_out
-special_legendre_polynomial_p.x_scalar(Scalar x, Tensor n) -> Tensor | CPU=special.orthogonal_polynomials.legendre_polynomial_p | Meta=special.orthogonal_polynomials.legendre_polynomial_p
-special_legendre_polynomial_p.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_legendre_polynomial_p_x_scalar_out | Meta=_generated.variants.special_legendre_polynomial_p_x_scalar_out
-special_legendre_polynomial_p.n_scalar(Tensor x, Scalar n) -> Tensor | CPU=special.orthogonal_polynomials.legendre_polynomial_p | Meta=special.orthogonal_polynomials.legendre_polynomial_p
-special_legendre_polynomial_p.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.special_legendre_polynomial_p_n_scalar_out | Meta=_generated.variants.special_legendre_polynomial_p_n_scalar_out
-histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor | CPU=histograms.histc
-histc.out(Tensor self, int bins=100, Scalar min=0, Scalar max=0, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.histc_out
-histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges) | CPU=histograms.histogram_bins_tensor | Autograd=_generated.autograd_nodes.HistogramBackward0
-histogram.bins_tensor_out(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False, Tensor(a!) hist, Tensor(b!) bin_edges) -> (Tensor(a!) hist, Tensor(b!) bin_edges) | CPU=_generated.variants.histogram_bins_tensor_out | Autograd=autograd.manual.out_variant
-histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges) | CPU=histograms.histogram_bin_ct | Autograd=_generated.autograd_nodes.HistogramBackward1
-histogram.bin_ct_out(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False, Tensor(a!) hist, Tensor(b!) bin_edges) -> (Tensor(a!) hist, Tensor(b!) bin_edges) | CPU=_generated.variants.histogram_bin_ct_out | Autograd=autograd.manual.out_variant
-_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor[] | CPU=histograms._histogramdd_bin_edges | Autograd=_generated.autograd_nodes.HistogramddBinEdgesBackward0
-_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor | CPU=histograms._histogramdd_from_bin_cts | Autograd=_generated.autograd_nodes.HistogramddFromBinCtsBackward0
-_histogramdd_from_bin_cts.out(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._histogramdd_from_bin_cts_out | Autograd=autograd.manual.out_variant
-_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False) -> Tensor | CPU=histograms._histogramdd_from_bin_tensors | Autograd=_generated.autograd_nodes.HistogramddFromBinTensorsBackward0
-_histogramdd_from_bin_tensors.out(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._histogramdd_from_bin_tensors_out | Autograd=autograd.manual.out_variant
-histogramdd(Tensor self, int[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges) | CompositeImplicitAutograd=histograms.histogramdd
-histogramdd.int_bins(Tensor self, int bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges) | CompositeImplicitAutograd=histograms.histogramdd_int_bins
-histogramdd.TensorList_bins(Tensor self, Tensor[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges) | CompositeImplicitAutograd=histograms.histogramdd_TensorList_bins
-bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor | CPU=histograms.bincount | Autograd=_generated.autograd_nodes.BincountBackward0
-bincount.out(Tensor self, Tensor? weights=None, int minlength=0, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.bincount_out | Autograd=autograd.manual.out_variant
-dist(Tensor self, Tensor other, Scalar p=2) -> Tensor | CPU=distances.dist | Meta=distances.dist | Autograd=_generated.autograd_nodes.DistBackward0
-dist.out(Tensor self, Tensor other, Scalar p=2, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.dist_out | Meta=_generated.variants.dist_out | Autograd=autograd.manual.out_variant
-cdist(Tensor x1, Tensor x2, float p=2.0, int? compute_mode=None) -> Tensor | CompositeImplicitAutograd=distances.cdist
-_euclidean_dist(Tensor x1, Tensor x2) -> Tensor | CPU=distances._euclidean_dist | Autograd=_generated.autograd_nodes.EuclideanDistBackward0
-_euclidean_dist.out(Tensor x1, Tensor x2, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._euclidean_dist_out | Autograd=autograd.manual.out_variant
-_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor | CPU=distances._cdist_forward | Autograd=_generated.autograd_nodes.CdistBackward0
-_cdist_forward.out(Tensor x1, Tensor x2, float p, int? compute_mode, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._cdist_forward_out | Autograd=autograd.manual.out_variant
-_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor | CPU=distances._cdist_backward | Autograd=_generated.autograd_nodes.CdistBackwardBackward0
-_cdist_backward.out(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._cdist_backward_out | Autograd=autograd.manual.out_variant
-pdist(Tensor self, float p=2.0) -> Tensor | CompositeImplicitAutograd=distances.pdist
-_pdist_forward(Tensor self, float p=2.0) -> Tensor | CPU=distances._pdist_forward | Autograd=_generated.autograd_nodes.PdistBackward0
-_pdist_forward.out(Tensor self, float p=2.0, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._pdist_forward_out | Autograd=autograd.manual.out_variant
-_pdist_backward(Tensor grad, Tensor self, float p, Tensor pdist) -> Tensor | CPU=distances._pdist_backward | Autograd=_generated.autograd_nodes.PdistBackwardBackward0
-_pdist_backward.out(Tensor grad, Tensor self, float p, Tensor pdist, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants._pdist_backward_out | Autograd=autograd.manual.out_variant
-renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor | CPU=renorm.renorm | Autograd=_generated.autograd_nodes.RenormBackward0
-renorm_(Tensor(a!) self, Scalar p, int dim, Scalar maxnorm) -> Tensor(a!) | CPU=_generated.variants.renorm_ | Autograd=_generated.autograd_nodes.RenormBackward0
-renorm.out(Tensor self, Scalar p, int dim, Scalar maxnorm, *, Tensor(a!) out) -> Tensor(a!) | CPU=_generated.variants.renorm_out | Autograd=autograd.manual.out_variant
-quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor | CompositeImplicitAutograd=quantiles.quantile
-quantile.out(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear", Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.quantile_out | Autograd=autograd.manual.out_variant
-quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor | CompositeImplicitAutograd=quantiles.quantile_scalar
-quantile.scalar_out(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation="linear", Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.quantile_scalar_out | Autograd=autograd.manual.out_variant
-nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor | CompositeImplicitAutograd=quantiles.nanquantile
-nanquantile.out(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear", Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.nanquantile_out | Autograd=autograd.manual.out_variant
-nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor | CompositeImplicitAutograd=quantiles.nanquantile_scalar
-nanquantile.scalar_out(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation="linear", Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.nanquantile_scalar_out | Autograd=autograd.manual.out_variant
-cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor | CompositeImplicitAutograd=covariance.cov
-corrcoef(Tensor self) -> Tensor | CompositeImplicitAutograd=covariance.corrcoef
-trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor | CompositeImplicitAutograd=integrals.trapezoid_x
-trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor | CompositeImplicitAutograd=integrals.trapezoid_dx
-trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor | CompositeImplicitAutograd=_generated.ops.trapezoid_x
-trapz.dx(Tensor y, *, float dx=1.0, int dim=-1) -> Tensor | CompositeImplicitAutograd=_generated.ops.trapezoid_dx
-cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor | CompositeImplicitAutograd=integrals.cumulative_trapezoid_x
-cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor | CompositeImplicitAutograd=integrals.cumulative_trapezoid_dx
-diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor | CompositeImplicitAutograd=differences.diff
-diff.out(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.diff_out | Autograd=autograd.manual.out_variant
-gradient.scalarint(Tensor self, *, Scalar? spacing=None, int? dim=None, int edge_order=1) -> Tensor[] | CompositeImplicitAutograd=differences.gradient_scalarint
-gradient.scalararray(Tensor self, *, Scalar spacing, int[] dim, int edge_order=1) -> Tensor[] | CompositeImplicitAutograd=differences.gradient_scalararray
-gradient.array(Tensor self, *, int[] dim, int edge_order=1) -> Tensor[] | CompositeImplicitAutograd=differences.gradient_array
-gradient.scalarrayint(Tensor self, *, Scalar[] spacing, int? dim=None, int edge_order=1) -> Tensor[] | CompositeImplicitAutograd=differences.gradient_scalarrayint
-gradient.scalarrayarray(Tensor self, *, Scalar[] spacing, int[] dim, int edge_order=1) -> Tensor[] | CompositeImplicitAutograd=differences.gradient_scalarrayarray
-gradient.tensorarrayint(Tensor self, *, Tensor[] spacing, int? dim=None, int edge_order=1) -> Tensor[] | CompositeImplicitAutograd=differences.gradient_tensorarrayint
-gradient.tensorarray(Tensor self, *, Tensor[] spacing, int[] dim, int edge_order=1) -> Tensor[] | CompositeImplicitAutograd=differences.gradient_tensorarray
-view(Tensor(a) self, int[] size) -> Tensor(a) | CompositeExplicitAutograd=views.view | Autograd=_generated.autograd_kernels.view
-view_copy(Tensor self, int[] size) -> Tensor | CompositeExplicitAutograd=_generated.variants.view_copy | Autograd=_generated.autograd_nodes.ViewBackward0_copy
-view_copy.out(Tensor self, int[] size, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.view_copy_out | Autograd=autograd.manual.out_variant
-view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a) | CompositeExplicitAutograd=views.view_dtype
-view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor | CompositeExplicitAutograd=_generated.variants.view_copy_dtype
-view_copy.dtype_out(Tensor self, ScalarType dtype, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.view_copy_dtype_out | Autograd=autograd.manual.out_variant
-_unsafe_view(Tensor self, int[] size) -> Tensor | CompositeExplicitAutograd=views._unsafe_view | Autograd=_generated.autograd_kernels._unsafe_view
-_reshape_alias(Tensor(a) self, int[] size, int[] stride) -> Tensor(a) | CompositeExplicitAutograd=views._reshape_alias | Autograd=_generated.autograd_kernels._reshape_alias
-_reshape_alias_copy(Tensor self, int[] size, int[] stride) -> Tensor | CompositeExplicitAutograd=_generated.variants._reshape_alias_copy | Autograd=_generated.autograd_nodes.ReshapeAliasBackward0_copy
-_reshape_alias_copy.out(Tensor self, int[] size, int[] stride, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants._reshape_alias_copy_out | Autograd=autograd.manual.out_variant
-alias(Tensor(a) self) -> Tensor(a) | CompositeExplicitAutograd=views.alias | Autograd=_generated.autograd_nodes.AliasBackward0
-alias_copy(Tensor self) -> Tensor | CompositeExplicitAutograd=_generated.variants.alias_copy | Autograd=_generated.autograd_nodes.AliasBackward0_copy
-alias_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.alias_copy_out | Autograd=autograd.manual.out_variant
-as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a) | CompositeExplicitAutograd=views.as_strided | Autograd=_generated.autograd_nodes.AsStridedBackward0
-as_strided_(Tensor(a!) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.as_strided_ | Autograd=_generated.autograd_nodes.AsStridedBackward1
-as_strided_copy(Tensor self, int[] size, int[] stride, int? storage_offset=None) -> Tensor | CompositeExplicitAutograd=_generated.variants.as_strided_copy | Autograd=_generated.autograd_nodes.AsStridedBackward0_copy
-as_strided_copy.out(Tensor self, int[] size, int[] stride, int? storage_offset=None, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.as_strided_copy_out | Autograd=autograd.manual.out_variant
-expand(Tensor(a) self, int[] size, *, bool implicit=False) -> Tensor(a) | CompositeExplicitAutograd=views.expand | Autograd=_generated.autograd_kernels.expand
-expand_copy(Tensor self, int[] size, *, bool implicit=False) -> Tensor | CompositeExplicitAutograd=_generated.variants.expand_copy | Autograd=_generated.autograd_nodes.ExpandBackward0_copy
-expand_copy.out(Tensor self, int[] size, *, bool implicit=False, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.expand_copy_out | Autograd=autograd.manual.out_variant
-permute(Tensor(a) self, int[] dims) -> Tensor(a) | CompositeExplicitAutograd=views.permute | Autograd=_generated.autograd_kernels.permute
-permute_copy(Tensor self, int[] dims) -> Tensor | CompositeExplicitAutograd=_generated.variants.permute_copy | Autograd=_generated.autograd_nodes.PermuteBackward0_copy
-permute_copy.out(Tensor self, int[] dims, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.permute_copy_out | Autograd=autograd.manual.out_variant
-transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a) | CompositeExplicitAutograd=views.transpose | Autograd=_generated.autograd_kernels.transpose_int
-transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.transpose_ | Autograd=_generated.autograd_nodes.TransposeBackward1
-transpose_copy.int(Tensor self, int dim0, int dim1) -> Tensor | CompositeExplicitAutograd=_generated.variants.transpose_copy_int | Autograd=_generated.autograd_nodes.TransposeBackward0_copy
-transpose_copy.int_out(Tensor self, int dim0, int dim1, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.transpose_copy_int_out | Autograd=autograd.manual.out_variant
-t(Tensor(a) self) -> Tensor(a) | CompositeExplicitAutograd=views.t | Autograd=_generated.autograd_kernels.t
-t_(Tensor(a!) self) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.t_ | Autograd=_generated.autograd_nodes.TBackward1
-t_copy(Tensor self) -> Tensor | CompositeExplicitAutograd=_generated.variants.t_copy | Autograd=_generated.autograd_nodes.TBackward0_copy
-t_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.t_copy_out | Autograd=autograd.manual.out_variant
-squeeze(Tensor(a) self) -> Tensor(a) | CompositeExplicitAutograd=views.squeeze | Autograd=_generated.autograd_nodes.SqueezeBackward0
-squeeze_(Tensor(a!) self) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.squeeze_ | Autograd=_generated.autograd_nodes.SqueezeBackward3
-squeeze_copy(Tensor self) -> Tensor | CompositeExplicitAutograd=_generated.variants.squeeze_copy | Autograd=_generated.autograd_nodes.SqueezeBackward0_copy
-squeeze_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.squeeze_copy_out | Autograd=autograd.manual.out_variant
-squeeze.dim(Tensor(a) self, int dim) -> Tensor(a) | CompositeExplicitAutograd=views.squeeze_dim | Autograd=_generated.autograd_kernels.squeeze_dim
-squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.squeeze__dim | Autograd=_generated.autograd_nodes.SqueezeBackward4
-squeeze_copy.dim(Tensor self, int dim) -> Tensor | CompositeExplicitAutograd=_generated.variants.squeeze_copy_dim | Autograd=_generated.autograd_nodes.SqueezeBackward1_copy
-squeeze_copy.dim_out(Tensor self, int dim, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.squeeze_copy_dim_out | Autograd=autograd.manual.out_variant
-squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a) | CompositeExplicitAutograd=views.squeeze_dims | Autograd=_generated.autograd_nodes.SqueezeBackward2
-squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.squeeze__dims | Autograd=_generated.autograd_nodes.SqueezeBackward5
-squeeze_copy.dims(Tensor self, int[] dim) -> Tensor | CompositeExplicitAutograd=_generated.variants.squeeze_copy_dims | Autograd=_generated.autograd_nodes.SqueezeBackward2_copy
-squeeze_copy.dims_out(Tensor self, int[] dim, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.squeeze_copy_dims_out | Autograd=autograd.manual.out_variant
-unsqueeze(Tensor(a) self, int dim) -> Tensor(a) | CompositeExplicitAutograd=views.unsqueeze | Autograd=_generated.autograd_kernels.unsqueeze
-unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.unsqueeze_ | Autograd=_generated.autograd_nodes.UnsqueezeBackward1
-unsqueeze_copy(Tensor self, int dim) -> Tensor | CompositeExplicitAutograd=_generated.variants.unsqueeze_copy | Autograd=_generated.autograd_nodes.UnsqueezeBackward0_copy
-unsqueeze_copy.out(Tensor self, int dim, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.unsqueeze_copy_out | Autograd=autograd.manual.out_variant
-select.int(Tensor(a) self, int dim, int index) -> Tensor(a) | CompositeExplicitAutograd=views.select | Autograd=_generated.autograd_kernels.select_int
-select_copy.int(Tensor self, int dim, int index) -> Tensor | CompositeExplicitAutograd=_generated.variants.select_copy_int | Autograd=_generated.autograd_nodes.SelectBackward0_copy
-select_copy.int_out(Tensor self, int dim, int index, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.select_copy_int_out | Autograd=autograd.manual.out_variant
-select_backward(Tensor grad_output, int[] input_sizes, int dim, int index) -> Tensor | CPU=view_backwards.select_backward | CUDA=view_backwards.select_backward | Meta=view_backwards.select_backward | Autograd=_generated.autograd_nodes.SelectBackwardBackward0
-slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a) | CompositeExplicitAutograd=views.slice | Autograd=_generated.autograd_kernels.slice_Tensor
-slice_copy.Tensor(Tensor self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor | CompositeExplicitAutograd=_generated.variants.slice_copy_Tensor | Autograd=_generated.autograd_nodes.SliceBackward0_copy
-slice_copy.Tensor_out(Tensor self, int dim=0, int? start=None, int? end=None, int step=1, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.slice_copy_Tensor_out | Autograd=autograd.manual.out_variant
-slice_backward(Tensor grad_output, int[] input_sizes, int dim, int start, int end, int step) -> Tensor | CPU=view_backwards.slice_backward | CUDA=view_backwards.slice_backward | Meta=view_backwards.slice_backward | Autograd=_generated.autograd_nodes.SliceBackwardBackward0
-diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a) | CompositeExplicitAutograd=views.diagonal | Autograd=_generated.autograd_nodes.DiagonalBackward0
-diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor | CompositeExplicitAutograd=_generated.variants.diagonal_copy | Autograd=_generated.autograd_nodes.DiagonalBackward0_copy
-diagonal_copy.out(Tensor self, int offset=0, int dim1=0, int dim2=1, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.diagonal_copy_out | Autograd=autograd.manual.out_variant
-diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2) -> Tensor | CPU=view_backwards.diagonal_backward | CUDA=view_backwards.diagonal_backward | Meta=view_backwards.diagonal_backward | Autograd=_generated.autograd_nodes.DiagonalBackwardBackward0
-unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a) | CompositeExplicitAutograd=views.unfold | Autograd=_generated.autograd_nodes.UnfoldBackward0
-unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor | CompositeExplicitAutograd=_generated.variants.unfold_copy | Autograd=_generated.autograd_nodes.UnfoldBackward0_copy
-unfold_copy.out(Tensor self, int dimension, int size, int step, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.unfold_copy_out | Autograd=autograd.manual.out_variant
-unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step) -> Tensor | CPU=view_backwards.unfold_backward | CUDA=cuda.moving.unfold_backward | Autograd=_generated.autograd_nodes.UnfoldBackwardBackward0
-split.Tensor(Tensor(a) self, int split_size, int dim=0) -> Tensor(a)[] | CompositeExplicitAutograd=views.split_Tensor | Autograd=_generated.autograd_kernels.split_Tensor
-split_copy.Tensor(Tensor self, int split_size, int dim=0) -> Tensor[] | CompositeExplicitAutograd=_generated.variants.split_copy_Tensor | Autograd=_generated.autograd_nodes.SplitBackward0_copy
-split.sizes(Tensor(a) self, int[] split_size, int dim=0) -> Tensor(a)[] | CompositeImplicitAutograd=_generated.ops.split_with_sizes
-split_with_sizes(Tensor(a) self, int[] split_sizes, int dim=0) -> Tensor(a)[] | CompositeExplicitAutograd=views.split_with_sizes | Autograd=_generated.autograd_nodes.SplitWithSizesBackward0
-split_with_sizes_copy(Tensor self, int[] split_sizes, int dim=0) -> Tensor[] | CompositeExplicitAutograd=_generated.variants.split_with_sizes_copy | Autograd=_generated.autograd_nodes.SplitWithSizesBackward0_copy
-unbind.int(Tensor(a) self, int dim=0) -> Tensor(a)[] | CompositeExplicitAutograd=views.unbind | Autograd=_generated.autograd_kernels.unbind_int
-unbind_copy.int(Tensor self, int dim=0) -> Tensor[] | CompositeExplicitAutograd=_generated.variants.unbind_copy_int | Autograd=_generated.autograd_nodes.UnbindBackward0_copy
-lift_fresh(Tensor(a) self) -> Tensor(a) | CompositeImplicitAutograd=copying.lift_fresh
-detach(Tensor(a) self) -> Tensor(a) | CompositeExplicitAutograd=views.detach
-detach_(Tensor(a!) self) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.detach_ | Autograd=autograd.manual.detach_
-detach_copy(Tensor self) -> Tensor | CompositeExplicitAutograd=_generated.variants.detach_copy
-detach_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.detach_copy_out | Autograd=autograd.manual.out_variant
-reshape(Tensor(a) self, int[] shape) -> Tensor(a) | CompositeImplicitAutograd=view_composites.reshape
-view_as(Tensor(a) self, Tensor other) -> Tensor(a) | CompositeImplicitAutograd=view_composites.view_as
-expand_as(Tensor(a) self, Tensor other) -> Tensor(a) | CompositeImplicitAutograd=view_composites.expand_as
-broadcast_to(Tensor(a) self, int[] size) -> Tensor(a) | CompositeImplicitAutograd=view_composites.broadcast_to
-narrow(Tensor(a) self, int dim, int start, int length) -> Tensor(a) | CompositeImplicitAutograd=view_composites.narrow
-narrow.Tensor(Tensor(a) self, int dim, Tensor start, int length) -> Tensor(a) | CompositeImplicitAutograd=view_composites.narrow_Tensor
-chunk(Tensor(a) self, int chunks, int dim=0) -> Tensor(a)[] | CompositeImplicitAutograd=view_composites.chunk
-unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[] | CompositeImplicitAutograd=view_composites.chunk
-movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a) | CompositeImplicitAutograd=view_composites.movedim_intlist
-movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a) | CompositeImplicitAutograd=view_composites.movedim_int
-moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a) | CompositeImplicitAutograd=_generated.ops.movedim_intlist
-moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a) | CompositeImplicitAutograd=_generated.ops.movedim_int
-swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a) | CompositeImplicitAutograd=_generated.ops.transpose_int
-swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.transpose_
-swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a) | CompositeImplicitAutograd=_generated.ops.transpose_int
-swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!) | CompositeImplicitAutograd=_generated.ops.transpose_
-flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a) | CompositeImplicitAutograd=view_composites.flatten
-unflatten.int(Tensor(a) self, int dim, int[] sizes) -> Tensor(a) | CompositeImplicitAutograd=view_composites.unflatten
-mT(Tensor(a) self) -> Tensor(a) | CompositeImplicitAutograd=view_composites.mT
-numpy_T(Tensor(a) self) -> Tensor(a) | CompositeImplicitAutograd=view_composites.numpy_T
-reshape_as(Tensor(a) self, Tensor other) -> Tensor(a) | CompositeImplicitAutograd=view_composites.reshape_as
-ravel(Tensor(a) self) -> Tensor(a) | CompositeImplicitAutograd=view_composites.ravel
-copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!) | CPU=copying.copy_ | Meta=copying.copy_ | CUDA=cuda.copy.copy_ | Autograd=autograd.manual.copy_
-fill.Scalar(Tensor self, Scalar value) -> Tensor | CompositeExplicitAutograd=copying.fill_Scalar | Autograd=_generated.autograd_nodes.FillBackward0
-fill.Tensor(Tensor self, Tensor value) -> Tensor | CompositeExplicitAutograd=copying.fill_Tensor | Autograd=_generated.autograd_nodes.FillBackward1
-fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!) | CPU=copying.fill__Tensor | Meta=copying.fill__Tensor | CUDA=cuda.copy.fill__Tensor | Autograd=_generated.autograd_nodes.FillBackward3
-fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!) | CPU=copying.fill__Scalar | Meta=copying.fill__Scalar | CUDA=cuda.copy.fill__Scalar | Autograd=_generated.autograd_nodes.FillBackward2
-zero_(Tensor(a!) self) -> Tensor(a!) | CPU=copying.zero_ | Meta=copying.zero_ | CUDA=cuda.copy.zero_ | Autograd=_generated.autograd_kernels.zero_
-is_pinned(Tensor self, Device? device=None) -> bool | CompositeExplicitAutograd=copying.is_pinned
-pin_memory(Tensor(a) self, Device? device=None) -> Tensor(a) | CompositeImplicitAutograd=copying.pin_memory
-_pin_memory(Tensor self, Device? device=None) -> Tensor | CompositeExplicitAutograd=copying._pin_memory | Autograd=_generated.autograd_nodes.PinMemoryBackward0
-record_stream(Tensor(a!) self, Stream s) -> () | CUDA=copying.record_stream
-resize_(Tensor(a!) self, int[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!) | CPU=copying.resize_ | CUDA=copying.resize_ | Meta=copying.resize_ | Autograd=autograd.manual.resize_
-set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, int storage_offset, int[] size, int[] stride=[]) -> Tensor(a!) | CPU=copying.set__source_Tensor_storage_offset | CUDA=copying.set__source_Tensor_storage_offset | Meta=copying.set__source_Tensor_storage_offset | Autograd=autograd.manual.set_
-set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!) | CPU=copying.set__source_Tensor | CUDA=copying.set__source_Tensor | Meta=copying.set__source_Tensor | Autograd=autograd.manual.set_
-set_.source_Storage(Tensor(a!) self, Storage source) -> Tensor(a!) | CPU=copying.set__source_Storage | CUDA=copying.set__source_Storage | Meta=copying.set__source_Storage | Autograd=autograd.manual.set_
-set_.source_Storage_storage_offset(Tensor(a!) self, Storage source, int storage_offset, int[] size, int[] stride=[]) -> Tensor(a!) | CPU=copying.set__source_Storage_storage_offset | CUDA=copying.set__source_Storage_storage_offset | Meta=copying.set__source_Storage_storage_offset | Autograd=autograd.manual.set_
-set_(Tensor(a!) self) -> Tensor(a!) | CPU=copying.set_ | CUDA=copying.set_ | Meta=copying.set_ | Autograd=autograd.manual.set_
-clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor | CPU=copying.clone | Meta=copying.clone | CUDA=cuda.copy.clone | Autograd=_generated.autograd_kernels.clone
-_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor | CPU=copying._to_copy | CUDA=copying._to_copy | Meta=copying._to_copy | Autograd=_generated.autograd_nodes.ToCopyBackward0
-_local_scalar_dense(Tensor self) -> Scalar | CPU=copying._local_scalar_dense | CUDA=cuda.copy._local_scalar_dense
-to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a) | CompositeImplicitAutograd=copying.to_dtype_layout
-to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a) | CompositeImplicitAutograd=copying.to_device
-to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a) | CompositeImplicitAutograd=copying.to_dtype
-to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a) | CompositeImplicitAutograd=copying.to_other
-contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a) | CompositeImplicitAutograd=copying.contiguous
-item(Tensor self) -> Scalar | CompositeImplicitAutograd=copying.item
-type_as(Tensor self, Tensor other) -> Tensor | CompositeImplicitAutograd=copying.type_as
-resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!) | CompositeImplicitAutograd=copying.resize_as_
-equal(Tensor self, Tensor other) -> bool | CPU=copying.equal | CUDA=cuda.copy.equal
-allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool | CompositeImplicitAutograd=copying.allclose
-isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor | CompositeImplicitAutograd=copying.isclose
-is_nonzero(Tensor self) -> bool | CompositeImplicitAutograd=copying.is_nonzero
-copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor | CompositeExplicitAutograd=copying.copy | Autograd=_generated.autograd_nodes.CopyBackward0
-copy.out(Tensor self, Tensor src, bool non_blocking=False, *, Tensor(a!) out) -> Tensor(a!) | CompositeExplicitAutograd=_generated.variants.copy_out | Autograd=autograd.manual.out_variant
-to_dense(Tensor self, ScalarType? dtype=None, *, bool? masked_grad=None) -> Tensor | CompositeImplicitAutograd=copying.to_dense
+view_as_real(Tensor(a) self) -> Tensor(a) | complex.yaml:2 | CompositeExplicitAutograd=complex.view_as_real | Autograd=_generated.autograd_nodes.ViewAsRealBackward0
+view_as_real_copy(Tensor self) -> Tensor | complex.yaml:2 | CompositeExplicitAutograd=_generated.variants.view_as_real_copy | Autograd=_generated.autograd_nodes.ViewAsRealBackward0_copy
+view_as_real_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | complex.yaml:2 | CompositeExplicitAutograd=_generated.variants.view_as_real_copy_out | Autograd=autograd.manual.out_variant
+view_as_complex(Tensor(a) self) -> Tensor(a) | complex.yaml:5 | CompositeExplicitAutograd=complex.view_as_complex | Autograd=_generated.autograd_nodes.ViewAsComplexBackward0
+view_as_complex_copy(Tensor self) -> Tensor | complex.yaml:5 | CompositeExplicitAutograd=_generated.variants.view_as_complex_copy | Autograd=_generated.autograd_nodes.ViewAsComplexBackward0_copy
+view_as_complex_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | complex.yaml:5 | CompositeExplicitAutograd=_generated.variants.view_as_complex_copy_out | Autograd=autograd.manual.out_variant
+real(Tensor(a) self) -> Tensor(a) | complex.yaml:8 | CompositeImplicitAutograd=complex.real
+imag(Tensor(a) self) -> Tensor(a) | complex.yaml:10 | CompositeImplicitAutograd=complex.imag
+complex(Tensor real, Tensor imag) -> Tensor | complex.yaml:12 | CPU=complex.complex | Meta=complex.complex | Autograd=_generated.autograd_nodes.ComplexBackward0
+complex.out(Tensor real, Tensor imag, *, Tensor(a!) out) -> Tensor(a!) | complex.yaml:12 | CPU=_generated.variants.complex_out | Meta=_generated.variants.complex_out | Autograd=autograd.manual.out_variant
+polar(Tensor abs, Tensor angle) -> Tensor | complex.yaml:15 | CPU=complex.polar | Meta=complex.polar | Autograd=_generated.autograd_nodes.PolarBackward0
+polar.out(Tensor abs, Tensor angle, *, Tensor(a!) out) -> Tensor(a!) | complex.yaml:15 | CPU=_generated.variants.polar_out | Meta=_generated.variants.polar_out | Autograd=autograd.manual.out_variant
+_conj(Tensor(a) self) -> Tensor(a) | complex.yaml:18 | CPU=complex._conj | CUDA=complex._conj | Meta=complex._conj | Autograd=_generated.autograd_nodes.ConjBackward0
+_conj_copy(Tensor self) -> Tensor | complex.yaml:18 | CPU=_generated.variants._conj_copy | CUDA=_generated.variants._conj_copy | Meta=_generated.variants._conj_copy | Autograd=_generated.autograd_nodes.ConjBackward0_copy
+_conj_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | complex.yaml:18 | CPU=_generated.variants._conj_copy_out | CUDA=_generated.variants._conj_copy_out | Meta=_generated.variants._conj_copy_out | Autograd=autograd.manual.out_variant
+conj(Tensor(a) self) -> Tensor(a) | complex.yaml:22 | CompositeImplicitAutograd=complex.conj
+_conj_physical(Tensor self) -> Tensor | complex.yaml:25 | CPU=complex._conj_physical | Meta=complex._conj_physical | Autograd=_generated.autograd_nodes.ConjPhysicalBackward0
+_conj_physical.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | complex.yaml:25 | CPU=_generated.variants._conj_physical_out | Meta=_generated.variants._conj_physical_out | Autograd=autograd.manual.out_variant
+conj_physical(Tensor self) -> Tensor | complex.yaml:30 | CompositeImplicitAutograd=complex.conj_physical
+conj_physical.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | complex.yaml:34 | CPU=complex.conj_physical_out | Meta=complex.conj_physical_out | Autograd=autograd.manual.out_variant
+conj_physical_(Tensor(a!) self) -> Tensor(a!) | complex.yaml:38 | CPU=complex.conj_physical_ | Meta=complex.conj_physical_ | Autograd=_generated.autograd_nodes.ConjPhysicalBackward1
+resolve_conj(Tensor(a) self) -> Tensor(a) | complex.yaml:42 | CompositeImplicitAutograd=complex.resolve
+resolve_neg(Tensor(a) self) -> Tensor(a) | complex.yaml:45 | CompositeImplicitAutograd=complex.resolve
+is_conj(Tensor self) -> bool | complex.yaml:48 | CompositeImplicitAutograd=complex.never
+is_neg(Tensor self) -> bool | complex.yaml:51 | CompositeImplicitAutograd=complex.never
+angle(Tensor self) -> Tensor | complex.yaml:54 | CPU=complex.angle | Autograd=_generated.autograd_nodes.AngleBackward0
+angle.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | complex.yaml:54 | CPU=_generated.variants.angle_out | Autograd=autograd.manual.out_variant
+sgn(Tensor self) -> Tensor | complex.yaml:59 | CPU=complex.sgn | CUDA=complex.sgn | Meta=complex.sgn | Autograd=_generated.autograd_nodes.SgnBackward0
+sgn_(Tensor(a!) self) -> Tensor(a!) | complex.yaml:59 | CPU=_generated.variants.sgn_ | CUDA=_generated.variants.sgn_ | Meta=_generated.variants.sgn_ | Autograd=_generated.autograd_nodes.SgnBackward0
+sgn.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | complex.yaml:59 | CPU=_generated.variants.sgn_out | CUDA=_generated.variants.sgn_out | Meta=_generated.variants.sgn_out | Autograd=autograd.manual.out_variant
+isreal(Tensor self) -> Tensor | complex.yaml:65 | CompositeImplicitAutograd=complex.isreal
+vdot(Tensor self, Tensor other) -> Tensor | complex.yaml:68 | CPU=complex.vdot | Meta=complex.vdot | Autograd=_generated.autograd_nodes.VdotBackward0
+vdot.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | complex.yaml:68 | CPU=_generated.variants.vdot_out | Meta=_generated.variants.vdot_out | Autograd=autograd.manual.out_variant
+adjoint(Tensor(a) self) -> Tensor(a) | complex.yaml:72 | CompositeImplicitAutograd=complex.adjoint
+mH(Tensor(a) self) -> Tensor(a) | complex.yaml:75 | CompositeImplicitAutograd=complex.mH
+matrix_H(Tensor(a) self) -> Tensor(a) | complex.yaml:78 | CompositeImplicitAutograd=complex.matrix_H
+empty.memory_format(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor | creation.yaml:2 | CPU=factories.empty | CUDA=factories.empty | Meta=factories.empty
+empty.out(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!) | creation.yaml:2 | CPU=_generated.variants.empty_out | CUDA=_generated.variants.empty_out | Meta=_generated.variants.empty_out | Autograd=autograd.manual.out_variant
+empty_strided(int[] size, int[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | creation.yaml:5 | CPU=factories.empty_strided | CUDA=factories.empty_strided | Meta=factories.empty_strided
+empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor | creation.yaml:7 | CPU=factories.empty_like | CUDA=factories.empty_like | Meta=factories.empty_like
+new_empty(Tensor self, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | creation.yaml:9 | CPU=factories.new_empty | CUDA=factories.new_empty | Meta=factories.new_empty
+new_empty_strided(Tensor self, int[] size, int[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | creation.yaml:12 | CPU=factories.new_empty_strided | CUDA=factories.new_empty_strided | Meta=factories.new_empty_strided
+zeros(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | creation.yaml:15 | CompositeExplicitAutograd=factories.zeros
+zeros.out(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | creation.yaml:15 | CompositeExplicitAutograd=_generated.variants.zeros_out | Autograd=autograd.manual.out_variant
+ones(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | creation.yaml:18 | CompositeExplicitAutograd=factories.ones
+ones.out(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | creation.yaml:18 | CompositeExplicitAutograd=_generated.variants.ones_out | Autograd=autograd.manual.out_variant
+full(int[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | creation.yaml:21 | CompositeExplicitAutograd=factories.full
+full.out(int[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | creation.yaml:21 | CompositeExplicitAutograd=_generated.variants.full_out | Autograd=autograd.manual.out_variant
+zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor | creation.yaml:24 | CompositeExplicitAutograd=factories.zeros_like
+ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor | creation.yaml:26 | CompositeExplicitAutograd=factories.ones_like
+full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor | creation.yaml:28 | CompositeExplicitAutograd=factories.full_like
+new_zeros(Tensor self, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | creation.yaml:30 | CompositeExplicitAutograd=factories.new_zeros
+new_ones(Tensor self, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | creation.yaml:33 | CompositeExplicitAutograd=factories.new_ones
+new_full(Tensor self, int[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | creation.yaml:36 | CompositeExplicitAutograd=factories.new_full
+eye(int n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | creation.yaml:39 | CompositeExplicitAutograd=factories.eye
+eye.out(int n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | creation.yaml:39 | CompositeExplicitAutograd=_generated.variants.eye_out | Autograd=autograd.manual.out_variant
+eye.m(int n, int m, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | creation.yaml:42 | CompositeExplicitAutograd=factories.eye_m
+eye.m_out(int n, int m, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | creation.yaml:42 | CompositeExplicitAutograd=_generated.variants.eye_m_out | Autograd=autograd.manual.out_variant
+arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | creation.yaml:45 | CompositeExplicitAutograd=factories.arange
+arange.out(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | creation.yaml:45 | CompositeExplicitAutograd=_generated.variants.arange_out | Autograd=autograd.manual.out_variant
+arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | creation.yaml:48 | CompositeExplicitAutograd=factories.arange_start
+arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | creation.yaml:50 | CompositeExplicitAutograd=factories.arange_start_step
+arange.start_out(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | creation.yaml:50 | CompositeExplicitAutograd=_generated.variants.arange_start_out | Autograd=autograd.manual.out_variant
+linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | creation.yaml:53 | CompositeExplicitAutograd=factories.linspace
+linspace.out(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | creation.yaml:53 | CompositeExplicitAutograd=_generated.variants.linspace_out | Autograd=autograd.manual.out_variant
+scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | creation.yaml:56 | CompositeExplicitAutograd=factories.scalar_tensor
+linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | creation.yaml:58 | CompositeExplicitAutograd=ranges.linspace_of_tensors
+linspace.Tensor_Tensor_out(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | creation.yaml:58 | CompositeExplicitAutograd=_generated.variants.linspace_Tensor_Tensor_out
+linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | creation.yaml:61 | CompositeExplicitAutograd=ranges.linspace_of_tensors
+linspace.Tensor_Scalar_out(Tensor start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | creation.yaml:61 | CompositeExplicitAutograd=_generated.variants.linspace_Tensor_Scalar_out
+linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | creation.yaml:64 | CompositeExplicitAutograd=ranges.linspace_of_tensors
+linspace.Scalar_Tensor_out(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | creation.yaml:64 | CompositeExplicitAutograd=_generated.variants.linspace_Scalar_Tensor_out
+logspace(Scalar start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | creation.yaml:67 | CompositeExplicitAutograd=ranges.logspace
+logspace.out(Scalar start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | creation.yaml:67 | CompositeExplicitAutograd=_generated.variants.logspace_out | Autograd=autograd.manual.out_variant
+logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | creation.yaml:70 | CompositeExplicitAutograd=ranges.logspace_of_tensors
+logspace.Tensor_Tensor_out(Tensor start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | creation.yaml:70 | CompositeExplicitAutograd=_generated.variants.logspace_Tensor_Tensor_out
+logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | creation.yaml:73 | CompositeExplicitAutograd=ranges.logspace_of_tensors
+logspace.Tensor_Scalar_out(Tensor start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | creation.yaml:73 | CompositeExplicitAutograd=_generated.variants.logspace_Tensor_Scalar_out
+logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | creation.yaml:76 | CompositeExplicitAutograd=ranges.logspace_of_tensors
+logspace.Scalar_Tensor_out(Scalar start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | creation.yaml:76 | CompositeExplicitAutograd=_generated.variants.logspace_Scalar_Tensor_out
+range(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | creation.yaml:79 | CompositeExplicitAutograd=ranges.range
+range.step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | creation.yaml:81 | CompositeExplicitAutograd=ranges.range_step
+range.out(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | creation.yaml:81 | CompositeExplicitAutograd=_generated.variants.range_out | Autograd=autograd.manual.out_variant
+empty_permuted(int[] size, int[] physical_layout, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | creation.yaml:84 | CompositeExplicitAutograd=ranges.empty_permuted
+tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | creation.yaml:86 | CompositeExplicitAutograd=grids.tril_indices
+triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | creation.yaml:88 | CompositeExplicitAutograd=grids.triu_indices
+_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor | fft.yaml:2 | CPU=fft.leaves._fft_r2c | Autograd=_generated.autograd_nodes.FftR2CBackward0
+_fft_r2c.out(Tensor self, int[] dim, int normalization, bool onesided, *, Tensor(a!) out) -> Tensor(a!) | fft.yaml:2 | CPU=_generated.variants._fft_r2c_out | Autograd=autograd.manual.out_variant
+_fft_c2r(Tensor self, int[] dim, int normalization, int last_dim_size) -> Tensor | fft.yaml:5 | CPU=fft.leaves._fft_c2r | Autograd=_generated.autograd_nodes.FftC2RBackward0
+_fft_c2r.out(Tensor self, int[] dim, int normalization, int last_dim_size, *, Tensor(a!) out) -> Tensor(a!) | fft.yaml:5 | CPU=_generated.variants._fft_c2r_out | Autograd=autograd.manual.out_variant
+_fft_c2c(Tensor self, int[] dim, int normalization, bool forward) -> Tensor | fft.yaml:8 | CPU=fft.leaves._fft_c2c | Autograd=_generated.autograd_nodes.FftC2CBackward0
+_fft_c2c.out(Tensor self, int[] dim, int normalization, bool forward, *, Tensor(a!) out) -> Tensor(a!) | fft.yaml:8 | CPU=_generated.variants._fft_c2c_out | Autograd=autograd.manual.out_variant
+fft_fft(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor | fft.yaml:11 | CompositeImplicitAutograd=fft.one_dimension.fft_fft
+fft_fft.out(Tensor self, int? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!) | fft.yaml:14 | CompositeExplicitAutograd=fft.outputs.fft_fft_out | Autograd=autograd.manual.out_variant
+fft_ifft(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor | fft.yaml:18 | CompositeImplicitAutograd=fft.one_dimension.fft_ifft
+fft_ifft.out(Tensor self, int? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!) | fft.yaml:21 | CompositeExplicitAutograd=fft.outputs.fft_ifft_out | Autograd=autograd.manual.out_variant
+fft_rfft(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor | fft.yaml:25 | CompositeImplicitAutograd=fft.one_dimension.fft_rfft
+fft_rfft.out(Tensor self, int? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!) | fft.yaml:28 | CompositeExplicitAutograd=fft.outputs.fft_rfft_out | Autograd=autograd.manual.out_variant
+fft_irfft(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor | fft.yaml:32 | CompositeImplicitAutograd=fft.one_dimension.fft_irfft
+fft_irfft.out(Tensor self, int? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!) | fft.yaml:35 | CompositeExplicitAutograd=fft.outputs.fft_irfft_out | Autograd=autograd.manual.out_variant
+fft_hfft(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor | fft.yaml:39 | CompositeImplicitAutograd=fft.one_dimension.fft_hfft
+fft_hfft.out(Tensor self, int? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!) | fft.yaml:42 | CompositeExplicitAutograd=fft.outputs.fft_hfft_out | Autograd=autograd.manual.out_variant
+fft_ihfft(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor | fft.yaml:46 | CompositeImplicitAutograd=fft.one_dimension.fft_ihfft
+fft_ihfft.out(Tensor self, int? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!) | fft.yaml:49 | CompositeExplicitAutograd=fft.outputs.fft_ihfft_out | Autograd=autograd.manual.out_variant
+fft_fft2(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor | fft.yaml:53 | CompositeImplicitAutograd=fft.many_dimensions.fft_fft2
+fft_fft2.out(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!) | fft.yaml:56 | CompositeExplicitAutograd=fft.outputs.fft_fft2_out | Autograd=autograd.manual.out_variant
+fft_ifft2(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor | fft.yaml:60 | CompositeImplicitAutograd=fft.many_dimensions.fft_ifft2
+fft_ifft2.out(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!) | fft.yaml:63 | CompositeExplicitAutograd=fft.outputs.fft_ifft2_out | Autograd=autograd.manual.out_variant
+fft_rfft2(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor | fft.yaml:67 | CompositeImplicitAutograd=fft.many_dimensions.fft_rfft2
+fft_rfft2.out(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!) | fft.yaml:70 | CompositeExplicitAutograd=fft.outputs.fft_rfft2_out | Autograd=autograd.manual.out_variant
+fft_irfft2(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor | fft.yaml:74 | CompositeImplicitAutograd=fft.many_dimensions.fft_irfft2
+fft_irfft2.out(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!) | fft.yaml:77 | CompositeExplicitAutograd=fft.outputs.fft_irfft2_out | Autograd=autograd.manual.out_variant
+fft_hfft2(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor | fft.yaml:81 | CompositeImplicitAutograd=fft.many_dimensions.fft_hfft2
+fft_hfft2.out(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!) | fft.yaml:84 | CompositeExplicitAutograd=fft.outputs.fft_hfft2_out | Autograd=autograd.manual.out_variant
+fft_ihfft2(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor | fft.yaml:88 | CompositeImplicitAutograd=fft.many_dimensions.fft_ihfft2
+fft_ihfft2.out(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!) | fft.yaml:91 | CompositeExplicitAutograd=fft.outputs.fft_ihfft2_out | Autograd=autograd.manual.out_variant
+fft_fftn(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor | fft.yaml:95 | CompositeImplicitAutograd=fft.many_dimensions.fft_fftn
+fft_fftn.out(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!) | fft.yaml:98 | CompositeExplicitAutograd=fft.outputs.fft_fftn_out | Autograd=autograd.manual.out_variant
+fft_ifftn(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor | fft.yaml:102 | CompositeImplicitAutograd=fft.many_dimensions.fft_ifftn
+fft_ifftn.out(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!) | fft.yaml:105 | CompositeExplicitAutograd=fft.outputs.fft_ifftn_out | Autograd=autograd.manual.out_variant
+fft_rfftn(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor | fft.yaml:109 | CompositeImplicitAutograd=fft.many_dimensions.fft_rfftn
+fft_rfftn.out(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!) | fft.yaml:112 | CompositeExplicitAutograd=fft.outputs.fft_rfftn_out | Autograd=autograd.manual.out_variant
+fft_irfftn(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor | fft.yaml:116 | CompositeImplicitAutograd=fft.many_dimensions.fft_irfftn
+fft_irfftn.out(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!) | fft.yaml:119 | CompositeExplicitAutograd=fft.outputs.fft_irfftn_out | Autograd=autograd.manual.out_variant
+fft_hfftn(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor | fft.yaml:123 | CompositeImplicitAutograd=fft.many_dimensions.fft_hfftn
+fft_hfftn.out(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!) | fft.yaml:126 | CompositeExplicitAutograd=fft.outputs.fft_hfftn_out | Autograd=autograd.manual.out_variant
+fft_ihfftn(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor | fft.yaml:130 | CompositeImplicitAutograd=fft.many_dimensions.fft_ihfftn
+fft_ihfftn.out(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!) | fft.yaml:133 | CompositeExplicitAutograd=fft.outputs.fft_ihfftn_out | Autograd=autograd.manual.out_variant
+fft_fftfreq(int n, float d=1.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | fft.yaml:137 | CompositeExplicitAutograd=fft.frequencies.fft_fftfreq
+fft_fftfreq.out(int n, float d=1.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | fft.yaml:137 | CompositeExplicitAutograd=_generated.variants.fft_fftfreq_out | Autograd=autograd.manual.out_variant
+fft_rfftfreq(int n, float d=1.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | fft.yaml:141 | CompositeExplicitAutograd=fft.frequencies.fft_rfftfreq
+fft_rfftfreq.out(int n, float d=1.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | fft.yaml:141 | CompositeExplicitAutograd=_generated.variants.fft_rfftfreq_out | Autograd=autograd.manual.out_variant
+fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor | fft.yaml:145 | CompositeImplicitAutograd=fft.frequencies.fft_fftshift
+fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor | fft.yaml:148 | CompositeImplicitAutograd=fft.frequencies.fft_ifftshift
+bartlett_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | fft.yaml:151 | CompositeExplicitAutograd=fft.signal_windows.bartlett_window
+bartlett_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | fft.yaml:153 | CompositeExplicitAutograd=fft.signal_windows.bartlett_window_periodic
+blackman_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | fft.yaml:155 | CompositeExplicitAutograd=fft.signal_windows.blackman_window
+blackman_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | fft.yaml:157 | CompositeExplicitAutograd=fft.signal_windows.blackman_window_periodic
+hann_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | fft.yaml:159 | CompositeExplicitAutograd=fft.signal_windows.hann_window
+hann_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | fft.yaml:161 | CompositeExplicitAutograd=fft.signal_windows.hann_window_periodic
+hamming_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | fft.yaml:163 | CompositeExplicitAutograd=fft.signal_windows.hamming_window
+hamming_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | fft.yaml:165 | CompositeExplicitAutograd=fft.signal_windows.hamming_window_periodic
+hamming_window.periodic_alpha(int window_length, bool periodic, float alpha, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | fft.yaml:167 | CompositeExplicitAutograd=fft.signal_windows.hamming_window_periodic_alpha
+hamming_window.periodic_alpha_beta(int window_length, bool periodic, float alpha, float beta, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | fft.yaml:169 | CompositeExplicitAutograd=fft.signal_windows.hamming_window_periodic_alpha_beta
+kaiser_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | fft.yaml:171 | CompositeExplicitAutograd=fft.signal_windows.kaiser_window
+kaiser_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | fft.yaml:173 | CompositeExplicitAutograd=fft.signal_windows.kaiser_window_periodic
+kaiser_window.beta(int window_length, bool periodic, float beta, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | fft.yaml:175 | CompositeExplicitAutograd=fft.signal_windows.kaiser_window_beta
+stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor | fft.yaml:177 | CompositeImplicitAutograd=fft.short_time.stft
+stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, str pad_mode="reflect", bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor | fft.yaml:179 | CompositeImplicitAutograd=fft.short_time.stft_center
+istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor | fft.yaml:182 | CompositeImplicitAutograd=fft.short_time.istft
+index.Tensor(Tensor self, Tensor?[] indices) -> Tensor | indexing.yaml:2 | CPU=indexing.index | CUDA=cuda.indexing.index | Autograd=_generated.autograd_nodes.IndexBackward0
+index.Tensor_out(Tensor self, Tensor?[] indices, *, Tensor(a!) out) -> Tensor(a!) | indexing.yaml:2 | CPU=_generated.variants.index_Tensor_out | CUDA=_generated.cuda_variants.index_Tensor_out | Autograd=autograd.manual.out_variant
+index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!) | indexing.yaml:9 | CPU=indexing.index_put_ | CUDA=cuda.indexing.index_put_ | Autograd=_generated.autograd_nodes.IndexPutBackward0
+_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> Tensor(a!) | indexing.yaml:12 | CPU=indexing._index_put_impl_ | CUDA=cuda.indexing._index_put_impl_ | Autograd=_generated.autograd_nodes.IndexPutImplBackward0
+gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor | indexing.yaml:14 | CPU=scatter_gather.gather | Meta=scatter_gather.gather | CUDA=cuda.scatter_gather.gather | Autograd=_generated.autograd_nodes.GatherBackward0
+gather.out(Tensor self, int dim, Tensor index, *, bool sparse_grad=False, Tensor(a!) out) -> Tensor(a!) | indexing.yaml:14 | CPU=_generated.variants.gather_out | Meta=_generated.variants.gather_out | CUDA=_generated.cuda_variants.gather_out | Autograd=autograd.manual.out_variant
+scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor | indexing.yaml:21 | CPU=scatter_gather.scatter_src | Meta=scatter_gather.scatter_src | CUDA=cuda.scatter_gather.scatter_src | Autograd=_generated.autograd_nodes.ScatterBackward0
+scatter_.src(Tensor(a!) self, int dim, Tensor index, Tensor src) -> Tensor(a!) | indexing.yaml:21 | CPU=_generated.variants.scatter__src | Meta=_generated.variants.scatter__src | CUDA=_generated.cuda_variants.scatter__src | Autograd=_generated.autograd_nodes.ScatterBackward0
+scatter.src_out(Tensor self, int dim, Tensor index, Tensor src, *, Tensor(a!) out) -> Tensor(a!) | indexing.yaml:21 | CPU=_generated.variants.scatter_src_out | Meta=_generated.variants.scatter_src_out | CUDA=_generated.cuda_variants.scatter_src_out | Autograd=autograd.manual.out_variant
+scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor | indexing.yaml:28 | CPU=scatter_gather.scatter_value | Meta=scatter_gather.scatter_value | CUDA=cuda.scatter_gather.scatter_value | Autograd=_generated.autograd_nodes.ScatterBackward1
+scatter_.value(Tensor(a!) self, int dim, Tensor index, Scalar value) -> Tensor(a!) | indexing.yaml:28 | CPU=_generated.variants.scatter__value | Meta=_generated.variants.scatter__value | CUDA=_generated.cuda_variants.scatter__value | Autograd=_generated.autograd_nodes.ScatterBackward1
+scatter.value_out(Tensor self, int dim, Tensor index, Scalar value, *, Tensor(a!) out) -> Tensor(a!) | indexing.yaml:28 | CPU=_generated.variants.scatter_value_out | Meta=_generated.variants.scatter_value_out | CUDA=_generated.cuda_variants.scatter_value_out | Autograd=autograd.manual.out_variant
+scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor | indexing.yaml:35 | CPU=scatter_gather.scatter_reduce | Meta=scatter_gather.scatter_reduce | CUDA=cuda.scatter_gather.scatter_reduce | Autograd=_generated.autograd_nodes.ScatterBackward2
+scatter_.reduce(Tensor(a!) self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor(a!) | indexing.yaml:35 | CPU=_generated.variants.scatter__reduce | Meta=_generated.variants.scatter__reduce | CUDA=_generated.cuda_variants.scatter__reduce | Autograd=_generated.autograd_nodes.ScatterBackward2
+scatter.reduce_out(Tensor self, int dim, Tensor index, Tensor src, *, str reduce, Tensor(a!) out) -> Tensor(a!) | indexing.yaml:35 | CPU=_generated.variants.scatter_reduce_out | Meta=_generated.variants.scatter_reduce_out | CUDA=_generated.cuda_variants.scatter_reduce_out | Autograd=autograd.manual.out_variant
+scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor | indexing.yaml:42 | CPU=scatter_gather.scatter_value_reduce | Meta=scatter_gather.scatter_value_reduce | CUDA=cuda.scatter_gather.scatter_value_reduce | Autograd=_generated.autograd_nodes.ScatterBackward3
+scatter_.value_reduce(Tensor(a!) self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor(a!) | indexing.yaml:42 | CPU=_generated.variants.scatter__value_reduce | Meta=_generated.variants.scatter__value_reduce | CUDA=_generated.cuda_variants.scatter__value_reduce | Autograd=_generated.autograd_nodes.ScatterBackward3
+scatter.value_reduce_out(Tensor self, int dim, Tensor index, Scalar value, *, str reduce, Tensor(a!) out) -> Tensor(a!) | indexing.yaml:42 | CPU=_generated.variants.scatter_value_reduce_out | Meta=_generated.variants.scatter_value_reduce_out | CUDA=_generated.cuda_variants.scatter_value_reduce_out | Autograd=autograd.manual.out_variant
+scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor | indexing.yaml:49 | CPU=scatter_gather.scatter_add | Meta=scatter_gather.scatter_add | CUDA=cuda.scatter_gather.scatter_add | Autograd=_generated.autograd_nodes.ScatterAddBackward0
+scatter_add_(Tensor(a!) self, int dim, Tensor index, Tensor src) -> Tensor(a!) | indexing.yaml:49 | CPU=_generated.variants.scatter_add_ | Meta=_generated.variants.scatter_add_ | CUDA=_generated.cuda_variants.scatter_add_ | Autograd=_generated.autograd_nodes.ScatterAddBackward0
+scatter_add.out(Tensor self, int dim, Tensor index, Tensor src, *, Tensor(a!) out) -> Tensor(a!) | indexing.yaml:49 | CPU=_generated.variants.scatter_add_out | Meta=_generated.variants.scatter_add_out | CUDA=_generated.cuda_variants.scatter_add_out | Autograd=autograd.manual.out_variant
+index_select(Tensor self, int dim, Tensor index) -> Tensor | indexing.yaml:56 | CPU=scatter_gather.index_select | Meta=scatter_gather.index_select | CUDA=cuda.scatter_gather.index_select | Autograd=_generated.autograd_nodes.IndexSelectBackward0
+index_select.out(Tensor self, int dim, Tensor index, *, Tensor(a!) out) -> Tensor(a!) | indexing.yaml:56 | CPU=_generated.variants.index_select_out | Meta=_generated.variants.index_select_out | CUDA=_generated.cuda_variants.index_select_out | Autograd=autograd.manual.out_variant
+index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor | indexing.yaml:61 | CPU=scatter_gather.index_add | Meta=scatter_gather.index_add | CUDA=cuda.scatter_gather.index_add | Autograd=_generated.autograd_nodes.IndexAddBackward0
+index_add_(Tensor(a!) self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor(a!) | indexing.yaml:61 | CPU=_generated.variants.index_add_ | Meta=_generated.variants.index_add_ | CUDA=_generated.cuda_variants.index_add_ | Autograd=_generated.autograd_nodes.IndexAddBackward0
+index_add.out(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!) | indexing.yaml:61 | CPU=_generated.variants.index_add_out | Meta=_generated.variants.index_add_out | CUDA=_generated.cuda_variants.index_add_out | Autograd=autograd.manual.out_variant
+masked_select(Tensor self, Tensor mask) -> Tensor | indexing.yaml:68 | CPU=indexing.masked_select | CUDA=cuda.compaction.masked_select | Autograd=_generated.autograd_nodes.MaskedSelectBackward0
+masked_select.out(Tensor self, Tensor mask, *, Tensor(a!) out) -> Tensor(a!) | indexing.yaml:68 | CPU=_generated.variants.masked_select_out | CUDA=_generated.cuda_variants.masked_select_out | Autograd=autograd.manual.out_variant
+nonzero(Tensor self) -> Tensor | indexing.yaml:74 | CPU=indexing.nonzero | CUDA=cuda.compaction.nonzero
+nonzero.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | indexing.yaml:74 | CPU=_generated.variants.nonzero_out | CUDA=_generated.cuda_variants.nonzero_out
+nonzero_static(Tensor self, *, int size, int fill_value=-1) -> Tensor | indexing.yaml:80 | CPU=indexing.nonzero_static
+nonzero_static.out(Tensor self, *, int size, int fill_value=-1, Tensor(a!) out) -> Tensor(a!) | indexing.yaml:80 | CPU=_generated.variants.nonzero_static_out
+index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor | indexing.yaml:85 | CompositeExplicitAutograd=indexing.index_put | CUDA=cuda.indexing.index_put | Autograd=_generated.autograd_nodes.IndexPutBackward0
+nonzero_numpy(Tensor self) -> Tensor[] | indexing.yaml:88 | CompositeImplicitAutograd=indexing.nonzero_numpy
+argwhere(Tensor self) -> Tensor | indexing.yaml:91 | CompositeImplicitAutograd=_generated.ops.nonzero
+cat(Tensor[] tensors, int dim=0) -> Tensor | joining.yaml:2 | CPU=joining.cat | Meta=joining.cat | CUDA=cuda.joining.cat | Autograd=_generated.autograd_kernels.cat
+cat.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!) | joining.yaml:2 | CPU=_generated.variants.cat_out | Meta=_generated.variants.cat_out | CUDA=_generated.cuda_variants.cat_out | Autograd=autograd.manual.out_variant
+flip(Tensor self, int[] dims) -> Tensor | joining.yaml:6 | CPU=shape.flip | Meta=shape.flip | CUDA=cuda.moving.flip | Autograd=_generated.autograd_nodes.FlipBackward0
+roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor | joining.yaml:9 | CPU=shape.roll | Meta=shape.roll | CUDA=cuda.moving.roll | Autograd=_generated.autograd_nodes.RollBackward0
+repeat(Tensor self, int[] repeats) -> Tensor | joining.yaml:12 | CPU=shape.repeat | Meta=shape.repeat | CUDA=cuda.moving.repeat | Autograd=_generated.autograd_nodes.RepeatBackward0
+repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor | joining.yaml:15 | CPU=shape.repeat_interleave_Tensor | CUDA=cuda.compaction.repeat_interleave_Tensor
+repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) -> Tensor | joining.yaml:18 | CompositeImplicitAutograd=shape.repeat_interleave_self_Tensor
+repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? output_size=None) -> Tensor | joining.yaml:21 | CompositeImplicitAutograd=shape.repeat_interleave_self_int
+tril(Tensor self, int diagonal=0) -> Tensor | joining.yaml:24 | CPU=shape.tril | Meta=shape.tril | CUDA=cuda.moving.tril | Autograd=_generated.autograd_nodes.TrilBackward0
+tril_(Tensor(a!) self, int diagonal=0) -> Tensor(a!) | joining.yaml:24 | CPU=_generated.variants.tril_ | Meta=_generated.variants.tril_ | CUDA=_generated.cuda_variants.tril_ | Autograd=_generated.autograd_nodes.TrilBackward0
+tril.out(Tensor self, int diagonal=0, *, Tensor(a!) out) -> Tensor(a!) | joining.yaml:24 | CPU=_generated.variants.tril_out | Meta=_generated.variants.tril_out | CUDA=_generated.cuda_variants.tril_out | Autograd=autograd.manual.out_variant
+triu(Tensor self, int diagonal=0) -> Tensor | joining.yaml:29 | CPU=shape.triu | Meta=shape.triu | CUDA=cuda.moving.triu | Autograd=_generated.autograd_nodes.TriuBackward0
+triu_(Tensor(a!) self, int diagonal=0) -> Tensor(a!) | joining.yaml:29 | CPU=_generated.variants.triu_ | Meta=_generated.variants.triu_ | CUDA=_generated.cuda_variants.triu_ | Autograd=_generated.autograd_nodes.TriuBackward0
+triu.out(Tensor self, int diagonal=0, *, Tensor(a!) out) -> Tensor(a!) | joining.yaml:29 | CPU=_generated.variants.triu_out | Meta=_generated.variants.triu_out | CUDA=_generated.cuda_variants.triu_out | Autograd=autograd.manual.out_variant
+stack(Tensor[] tensors, int dim=0) -> Tensor | joining.yaml:34 | CompositeExplicitAutograd=joining.stack | Autograd=_generated.autograd_kernels.stack
+stack.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!) | joining.yaml:34 | CompositeExplicitAutograd=_generated.variants.stack_out | Autograd=autograd.manual.out_variant
+tile(Tensor self, int[] dims) -> Tensor | joining.yaml:37 | CompositeImplicitAutograd=shape.tile
+broadcast_tensors(Tensor[] tensors) -> Tensor[] | joining.yaml:40 | CompositeImplicitAutograd=shape.broadcast_tensors
+flatten_dense_tensors(Tensor[] tensors) -> Tensor | joining.yaml:43 | CompositeImplicitAutograd=stacking.flatten_dense_tensors
+unflatten_dense_tensors(Tensor flat, Tensor[] tensors) -> Tensor[] | joining.yaml:46 | CompositeImplicitAutograd=stacking.unflatten_dense_tensors
+pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0.0, str padding_side="right") -> Tensor | joining.yaml:49 | CompositeImplicitAutograd=packing.pad_sequence
+_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix) -> () | linalg.yaml:3 | CompositeExplicitAutograd=linalg.errors._linalg_check_errors
+linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor | linalg.yaml:7 | CompositeImplicitAutograd=linalg.matrix_norms.linalg_norm
+linalg_norm.out(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | linalg.yaml:7 | CompositeExplicitAutograd=_generated.variants.linalg_norm_out | Autograd=autograd.manual.out_variant
+linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor | linalg.yaml:12 | CompositeImplicitAutograd=linalg.matrix_norms.linalg_norm_ord_str
+linalg_norm.ord_str_out(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | linalg.yaml:12 | CompositeExplicitAutograd=_generated.variants.linalg_norm_ord_str_out | Autograd=autograd.manual.out_variant
+linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor | linalg.yaml:17 | CompositeImplicitAutograd=linalg.matrix_norms.linalg_matrix_norm
+linalg_matrix_norm.out(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | linalg.yaml:17 | CompositeExplicitAutograd=_generated.variants.linalg_matrix_norm_out | Autograd=autograd.manual.out_variant
+linalg_matrix_norm.str_ord(Tensor self, str ord="fro", int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor | linalg.yaml:22 | CompositeImplicitAutograd=linalg.matrix_norms.linalg_matrix_norm_str_ord
+linalg_matrix_norm.str_ord_out(Tensor self, str ord="fro", int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | linalg.yaml:22 | CompositeExplicitAutograd=_generated.variants.linalg_matrix_norm_str_ord_out | Autograd=autograd.manual.out_variant
+frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor | linalg.yaml:27 | CompositeImplicitAutograd=linalg.matrix_norms.frobenius_norm_dim
+frobenius_norm.out(Tensor self, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | linalg.yaml:27 | CompositeExplicitAutograd=_generated.variants.frobenius_norm_out | Autograd=autograd.manual.out_variant
+nuclear_norm(Tensor self, bool keepdim=False) -> Tensor | linalg.yaml:31 | CompositeImplicitAutograd=linalg.matrix_norms.nuclear_norm
+nuclear_norm.out(Tensor self, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | linalg.yaml:31 | CompositeExplicitAutograd=_generated.variants.nuclear_norm_out | Autograd=autograd.manual.out_variant
+nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor | linalg.yaml:35 | CompositeImplicitAutograd=linalg.matrix_norms.nuclear_norm_dim
+nuclear_norm.dim_out(Tensor self, int[2] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | linalg.yaml:35 | CompositeExplicitAutograd=_generated.variants.nuclear_norm_dim_out | Autograd=autograd.manual.out_variant
+norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor | linalg.yaml:39 | CompositeImplicitAutograd=linalg.matrix_norms.norm_except_dim
+_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots) | linalg.yaml:43 | CPU=linalg.determinants._linalg_det | Autograd=_generated.autograd_nodes.LinalgDetBackward0
+_linalg_det.result(Tensor A, *, Tensor(a!) result, Tensor(b!) LU, Tensor(c!) pivots) -> (Tensor(a!) result, Tensor(b!) LU, Tensor(c!) pivots) | linalg.yaml:43 | CPU=_generated.variants._linalg_det_result | Autograd=autograd.manual.out_variant
+linalg_det(Tensor A) -> Tensor | linalg.yaml:49 | CompositeImplicitAutograd=linalg.determinants.linalg_det
+linalg_det.out(Tensor A, *, Tensor(a!) out) -> Tensor(a!) | linalg.yaml:49 | CompositeExplicitAutograd=_generated.variants.linalg_det_out | Autograd=autograd.manual.out_variant
+det(Tensor self) -> Tensor | linalg.yaml:54 | CompositeImplicitAutograd=_generated.ops.linalg_det
+_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots) | linalg.yaml:57 | CPU=linalg.determinants._linalg_slogdet | Autograd=_generated.autograd_nodes.LinalgSlogdetBackward0
+_linalg_slogdet.sign(Tensor A, *, Tensor(a!) sign, Tensor(b!) logabsdet, Tensor(c!) LU, Tensor(d!) pivots) -> (Tensor(a!) sign, Tensor(b!) logabsdet, Tensor(c!) LU, Tensor(d!) pivots) | linalg.yaml:57 | CPU=_generated.variants._linalg_slogdet_sign | Autograd=autograd.manual.out_variant
+linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet) | linalg.yaml:63 | CompositeImplicitAutograd=linalg.determinants.linalg_slogdet
+linalg_slogdet.out(Tensor A, *, Tensor(a!) sign, Tensor(b!) logabsdet) -> (Tensor(a!) sign, Tensor(b!) logabsdet) | linalg.yaml:63 | CompositeExplicitAutograd=_generated.variants.linalg_slogdet_out | Autograd=autograd.manual.out_variant
+slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet) | linalg.yaml:68 | CompositeImplicitAutograd=linalg.determinants.slogdet
+slogdet.out(Tensor self, *, Tensor(a!) sign, Tensor(b!) logabsdet) -> (Tensor(a!) sign, Tensor(b!) logabsdet) | linalg.yaml:68 | CompositeExplicitAutograd=_generated.variants.slogdet_out | Autograd=autograd.manual.out_variant
+logdet(Tensor self) -> Tensor | linalg.yaml:73 | CompositeImplicitAutograd=linalg.determinants.logdet
+linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info) | linalg.yaml:78 | CPU=linalg.inverse.linalg_inv_ex | Autograd=_generated.autograd_nodes.LinalgInvExBackward0
+linalg_inv_ex.inverse(Tensor A, *, bool check_errors=False, Tensor(a!) inverse, Tensor(b!) info) -> (Tensor(a!) inverse, Tensor(b!) info) | linalg.yaml:78 | CPU=_generated.variants.linalg_inv_ex_inverse | Autograd=autograd.manual.out_variant
+linalg_inv(Tensor A) -> Tensor | linalg.yaml:84 | CompositeImplicitAutograd=linalg.inverse.linalg_inv
+linalg_inv.out(Tensor A, *, Tensor(a!) out) -> Tensor(a!) | linalg.yaml:84 | CompositeExplicitAutograd=_generated.variants.linalg_inv_out | Autograd=autograd.manual.out_variant
+inverse(Tensor self) -> Tensor | linalg.yaml:89 | CompositeImplicitAutograd=_generated.ops.linalg_inv
+inverse.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | linalg.yaml:89 | CompositeImplicitAutograd=_generated.ops.linalg_inv_out
+linalg_tensorinv(Tensor self, int ind=2) -> Tensor | linalg.yaml:94 | CompositeImplicitAutograd=linalg.inverse.linalg_tensorinv
+linalg_tensorinv.out(Tensor self, int ind=2, *, Tensor(a!) out) -> Tensor(a!) | linalg.yaml:94 | CompositeExplicitAutograd=_generated.variants.linalg_tensorinv_out | Autograd=autograd.manual.out_variant
+_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor LU, Tensor pivots, Tensor info) | linalg.yaml:100 | CPU=linalg.solving._linalg_solve_ex | Autograd=_generated.autograd_nodes.LinalgSolveExBackward0
+_linalg_solve_ex.result(Tensor A, Tensor B, *, bool left=True, bool check_errors=False, Tensor(a!) result, Tensor(b!) LU, Tensor(c!) pivots, Tensor(d!) info) -> (Tensor(a!) result, Tensor(b!) LU, Tensor(c!) pivots, Tensor(d!) info) | linalg.yaml:100 | CPU=_generated.variants._linalg_solve_ex_result | Autograd=autograd.manual.out_variant
+linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info) | linalg.yaml:106 | CompositeImplicitAutograd=linalg.solving.linalg_solve_ex
+linalg_solve_ex.out(Tensor A, Tensor B, *, bool left=True, bool check_errors=False, Tensor(a!) result, Tensor(b!) info) -> (Tensor(a!) result, Tensor(b!) info) | linalg.yaml:106 | CompositeExplicitAutograd=_generated.variants.linalg_solve_ex_out | Autograd=autograd.manual.out_variant
+linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor | linalg.yaml:112 | CompositeImplicitAutograd=linalg.solving.linalg_solve
+linalg_solve.out(Tensor A, Tensor B, *, bool left=True, Tensor(a!) out) -> Tensor(a!) | linalg.yaml:112 | CompositeExplicitAutograd=_generated.variants.linalg_solve_out | Autograd=autograd.manual.out_variant
+linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor | linalg.yaml:118 | CompositeImplicitAutograd=linalg.solving.linalg_tensorsolve
+linalg_tensorsolve.out(Tensor self, Tensor other, int[]? dims=None, *, Tensor(a!) out) -> Tensor(a!) | linalg.yaml:118 | CompositeExplicitAutograd=_generated.variants.linalg_tensorsolve_out | Autograd=autograd.manual.out_variant
+linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor | linalg.yaml:122 | CPU=linalg.triangular.linalg_solve_triangular | Autograd=_generated.autograd_nodes.LinalgSolveTriangularBackward0
+linalg_solve_triangular.out(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False, Tensor(a!) out) -> Tensor(a!) | linalg.yaml:122 | CPU=_generated.variants.linalg_solve_triangular_out | Autograd=autograd.manual.out_variant
+triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient) | linalg.yaml:128 | CPU=linalg.triangular.triangular_solve | Autograd=_generated.autograd_nodes.TriangularSolveBackward0
+triangular_solve.X(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False, *, Tensor(a!) solution, Tensor(b!) cloned_coefficient) -> (Tensor(a!) solution, Tensor(b!) cloned_coefficient) | linalg.yaml:128 | CPU=_generated.variants.triangular_solve_X | Autograd=autograd.manual.out_variant
+linalg_matrix_power(Tensor self, int n) -> Tensor | linalg.yaml:137 | CompositeImplicitAutograd=linalg.powers.linalg_matrix_power
+linalg_matrix_power.out(Tensor self, int n, *, Tensor(a!) out) -> Tensor(a!) | linalg.yaml:137 | CompositeExplicitAutograd=_generated.variants.linalg_matrix_power_out | Autograd=autograd.manual.out_variant
+matrix_power(Tensor self, int n) -> Tensor | linalg.yaml:142 | CompositeImplicitAutograd=_generated.ops.linalg_matrix_power
+matrix_power.out(Tensor self, int n, *, Tensor(a!) out) -> Tensor(a!) | linalg.yaml:142 | CompositeImplicitAutograd=_generated.ops.linalg_matrix_power_out
+linalg_matrix_exp(Tensor self) -> Tensor | linalg.yaml:147 | CPU=linalg.exponential.linalg_matrix_exp | Autograd=_generated.autograd_nodes.LinalgMatrixExpBackward0
+linalg_matrix_exp.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | linalg.yaml:147 | CPU=_generated.variants.linalg_matrix_exp_out | Autograd=autograd.manual.out_variant
+matrix_exp(Tensor self) -> Tensor | linalg.yaml:152 | CompositeImplicitAutograd=_generated.ops.linalg_matrix_exp
+linalg_vander(Tensor x, *, int? N=None) -> Tensor | linalg.yaml:155 | CompositeImplicitAutograd=linalg.powers.linalg_vander
+linalg__powsum(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor | linalg.yaml:158 | CPU=norms.linalg__powsum | Meta=norms.linalg__powsum | Autograd=_generated.autograd_nodes.LinalgPowsumBackward0
+linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info) | linalg_decompositions.yaml:2 | CPU=linalg.cholesky.linalg_cholesky_ex | Autograd=_generated.autograd_nodes.LinalgCholeskyExBackward0
+linalg_cholesky_ex.L(Tensor self, *, bool upper=False, bool check_errors=False, Tensor(a!) L, Tensor(b!) info) -> (Tensor(a!) L, Tensor(b!) info) | linalg_decompositions.yaml:2 | CPU=_generated.variants.linalg_cholesky_ex_L | Autograd=autograd.manual.out_variant
+linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor | linalg_decompositions.yaml:8 | CompositeImplicitAutograd=linalg.cholesky.linalg_cholesky
+linalg_cholesky.out(Tensor self, *, bool upper=False, Tensor(a!) out) -> Tensor(a!) | linalg_decompositions.yaml:8 | CompositeExplicitAutograd=_generated.variants.linalg_cholesky_out | Autograd=autograd.manual.out_variant
+cholesky(Tensor self, bool upper=False) -> Tensor | linalg_decompositions.yaml:13 | CPU=linalg.cholesky.cholesky | Autograd=_generated.autograd_nodes.CholeskyBackward0
+cholesky.out(Tensor self, bool upper=False, *, Tensor(a!) out) -> Tensor(a!) | linalg_decompositions.yaml:13 | CPU=_generated.variants.cholesky_out | Autograd=autograd.manual.out_variant
+cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor | linalg_decompositions.yaml:17 | CPU=linalg.cholesky.cholesky_solve | Autograd=_generated.autograd_nodes.CholeskySolveBackward0
+cholesky_solve.out(Tensor self, Tensor input2, bool upper=False, *, Tensor(a!) out) -> Tensor(a!) | linalg_decompositions.yaml:17 | CPU=_generated.variants.cholesky_solve_out | Autograd=autograd.manual.out_variant
+cholesky_inverse(Tensor self, bool upper=False) -> Tensor | linalg_decompositions.yaml:21 | CPU=linalg.cholesky.cholesky_inverse | Autograd=_generated.autograd_nodes.CholeskyInverseBackward0
+cholesky_inverse.out(Tensor self, bool upper=False, *, Tensor(a!) out) -> Tensor(a!) | linalg_decompositions.yaml:21 | CPU=_generated.variants.cholesky_inverse_out | Autograd=autograd.manual.out_variant
+linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R) | linalg_decompositions.yaml:27 | CPU=linalg.qr.linalg_qr | Autograd=_generated.autograd_nodes.LinalgQrBackward0
+linalg_qr.out(Tensor A, str mode="reduced", *, Tensor(a!) Q, Tensor(b!) R) -> (Tensor(a!) Q, Tensor(b!) R) | linalg_decompositions.yaml:27 | CPU=_generated.variants.linalg_qr_out | Autograd=autograd.manual.out_variant
+qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R) | linalg_decompositions.yaml:33 | CompositeImplicitAutograd=linalg.qr.qr
+qr.Q(Tensor self, bool some=True, *, Tensor(a!) Q, Tensor(b!) R) -> (Tensor(a!) Q, Tensor(b!) R) | linalg_decompositions.yaml:33 | CompositeExplicitAutograd=_generated.variants.qr_Q | Autograd=autograd.manual.out_variant
+geqrf(Tensor self) -> (Tensor a, Tensor tau) | linalg_decompositions.yaml:39 | CPU=linalg.qr.geqrf | Autograd=_generated.autograd_nodes.GeqrfBackward0
+geqrf.a(Tensor self, *, Tensor(a!) a, Tensor(b!) tau) -> (Tensor(a!) a, Tensor(b!) tau) | linalg_decompositions.yaml:39 | CPU=_generated.variants.geqrf_a | Autograd=autograd.manual.out_variant
+linalg_householder_product(Tensor input, Tensor tau) -> Tensor | linalg_decompositions.yaml:44 | CPU=linalg.reflections.linalg_householder_product | Autograd=_generated.autograd_nodes.LinalgHouseholderProductBackward0
+linalg_householder_product.out(Tensor input, Tensor tau, *, Tensor(a!) out) -> Tensor(a!) | linalg_decompositions.yaml:44 | CPU=_generated.variants.linalg_householder_product_out | Autograd=autograd.manual.out_variant
+orgqr(Tensor self, Tensor input2) -> Tensor | linalg_decompositions.yaml:49 | CompositeImplicitAutograd=_generated.ops.linalg_householder_product
+orgqr.out(Tensor self, Tensor input2, *, Tensor(a!) out) -> Tensor(a!) | linalg_decompositions.yaml:49 | CompositeImplicitAutograd=_generated.ops.linalg_householder_product_out
+ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor | linalg_decompositions.yaml:53 | CPU=linalg.reflections.ormqr | Autograd=_generated.autograd_nodes.OrmqrBackward0
+ormqr.out(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False, *, Tensor(a!) out) -> Tensor(a!) | linalg_decompositions.yaml:53 | CPU=_generated.variants.ormqr_out | Autograd=autograd.manual.out_variant
+_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh) | linalg_decompositions.yaml:61 | CPU=linalg.svd._linalg_svd | Autograd=_generated.autograd_nodes.LinalgSvdBackward0
+_linalg_svd.U(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None, Tensor(a!) U, Tensor(b!) S, Tensor(c!) Vh) -> (Tensor(a!) U, Tensor(b!) S, Tensor(c!) Vh) | linalg_decompositions.yaml:61 | CPU=_generated.variants._linalg_svd_U | Autograd=autograd.manual.out_variant
+linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh) | linalg_decompositions.yaml:66 | CompositeImplicitAutograd=linalg.svd.linalg_svd
+linalg_svd.U(Tensor A, bool full_matrices=True, *, str? driver=None, Tensor(a!) U, Tensor(b!) S, Tensor(c!) Vh) -> (Tensor(a!) U, Tensor(b!) S, Tensor(c!) Vh) | linalg_decompositions.yaml:66 | CompositeExplicitAutograd=_generated.variants.linalg_svd_U | Autograd=autograd.manual.out_variant
+linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor | linalg_decompositions.yaml:71 | CompositeImplicitAutograd=linalg.svd.linalg_svdvals
+linalg_svdvals.out(Tensor A, *, str? driver=None, Tensor(a!) out) -> Tensor(a!) | linalg_decompositions.yaml:71 | CompositeExplicitAutograd=_generated.variants.linalg_svdvals_out | Autograd=autograd.manual.out_variant
+svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V) | linalg_decompositions.yaml:76 | CompositeImplicitAutograd=linalg.svd.svd
+svd.U(Tensor self, bool some=True, bool compute_uv=True, *, Tensor(a!) U, Tensor(b!) S, Tensor(c!) V) -> (Tensor(a!) U, Tensor(b!) S, Tensor(c!) V) | linalg_decompositions.yaml:76 | CompositeExplicitAutograd=_generated.variants.svd_U | Autograd=autograd.manual.out_variant
+_linalg_eigh(Tensor A, str UPLO="L", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors) | linalg_decompositions.yaml:82 | CPU=linalg.eigen._linalg_eigh | Autograd=_generated.autograd_nodes.LinalgEighBackward0
+_linalg_eigh.eigenvalues(Tensor A, str UPLO="L", bool compute_v=True, *, Tensor(a!) eigenvalues, Tensor(b!) eigenvectors) -> (Tensor(a!) eigenvalues, Tensor(b!) eigenvectors) | linalg_decompositions.yaml:82 | CPU=_generated.variants._linalg_eigh_eigenvalues | Autograd=autograd.manual.out_variant
+linalg_eigh(Tensor self, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors) | linalg_decompositions.yaml:87 | CompositeImplicitAutograd=linalg.eigen.linalg_eigh
+linalg_eigh.eigvals(Tensor self, str UPLO="L", *, Tensor(a!) eigenvalues, Tensor(b!) eigenvectors) -> (Tensor(a!) eigenvalues, Tensor(b!) eigenvectors) | linalg_decompositions.yaml:87 | CompositeExplicitAutograd=_generated.variants.linalg_eigh_eigvals | Autograd=autograd.manual.out_variant
+linalg_eigvalsh(Tensor self, str UPLO="L") -> Tensor | linalg_decompositions.yaml:92 | CompositeImplicitAutograd=linalg.eigen.linalg_eigvalsh
+linalg_eigvalsh.out(Tensor self, str UPLO="L", *, Tensor(a!) out) -> Tensor(a!) | linalg_decompositions.yaml:92 | CompositeExplicitAutograd=_generated.variants.linalg_eigvalsh_out | Autograd=autograd.manual.out_variant
+linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors) | linalg_decompositions.yaml:97 | CPU=linalg.eigen.linalg_eig | Autograd=_generated.autograd_nodes.LinalgEigBackward0
+linalg_eig.out(Tensor self, *, Tensor(a!) eigenvalues, Tensor(b!) eigenvectors) -> (Tensor(a!) eigenvalues, Tensor(b!) eigenvectors) | linalg_decompositions.yaml:97 | CPU=_generated.variants.linalg_eig_out | Autograd=autograd.manual.out_variant
+_linalg_eigvals(Tensor self) -> Tensor | linalg_decompositions.yaml:101 | CPU=linalg.eigen._linalg_eigvals
+linalg_eigvals(Tensor self) -> Tensor | linalg_decompositions.yaml:104 | CompositeImplicitAutograd=linalg.eigen.linalg_eigvals
+linalg_eigvals.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | linalg_decompositions.yaml:104 | CompositeExplicitAutograd=_generated.variants.linalg_eigvals_out | Autograd=autograd.manual.out_variant
+linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info) | linalg_decompositions.yaml:110 | CPU=linalg.lu.linalg_lu_factor_ex | Autograd=_generated.autograd_nodes.LinalgLuFactorExBackward0
+linalg_lu_factor_ex.out(Tensor A, *, bool pivot=True, bool check_errors=False, Tensor(a!) LU, Tensor(b!) pivots, Tensor(c!) info) -> (Tensor(a!) LU, Tensor(b!) pivots, Tensor(c!) info) | linalg_decompositions.yaml:110 | CPU=_generated.variants.linalg_lu_factor_ex_out | Autograd=autograd.manual.out_variant
+linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots) | linalg_decompositions.yaml:117 | CompositeImplicitAutograd=linalg.lu.linalg_lu_factor
+linalg_lu_factor.out(Tensor A, *, bool pivot=True, Tensor(a!) LU, Tensor(b!) pivots) -> (Tensor(a!) LU, Tensor(b!) pivots) | linalg_decompositions.yaml:117 | CompositeExplicitAutograd=_generated.variants.linalg_lu_factor_out | Autograd=autograd.manual.out_variant
+linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U) | linalg_decompositions.yaml:123 | CPU=linalg.lu.linalg_lu | Autograd=_generated.autograd_nodes.LinalgLuBackward0
+linalg_lu.out(Tensor A, *, bool pivot=True, Tensor(a!) P, Tensor(b!) L, Tensor(c!) U) -> (Tensor(a!) P, Tensor(b!) L, Tensor(c!) U) | linalg_decompositions.yaml:123 | CPU=_generated.variants.linalg_lu_out | Autograd=autograd.manual.out_variant
+lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U) | linalg_decompositions.yaml:129 | CPU=linalg.lu.lu_unpack | Autograd=_generated.autograd_nodes.LuUnpackBackward0
+lu_unpack.out(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True, *, Tensor(a!) P, Tensor(b!) L, Tensor(c!) U) -> (Tensor(a!) P, Tensor(b!) L, Tensor(c!) U) | linalg_decompositions.yaml:129 | CPU=_generated.variants.lu_unpack_out | Autograd=autograd.manual.out_variant
+_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info) | linalg_decompositions.yaml:134 | CompositeImplicitAutograd=linalg.lu._lu_with_info
+linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor | linalg_decompositions.yaml:136 | CPU=linalg.lu_solve.linalg_lu_solve | Autograd=_generated.autograd_nodes.LinalgLuSolveBackward0
+linalg_lu_solve.out(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False, Tensor(a!) out) -> Tensor(a!) | linalg_decompositions.yaml:136 | CPU=_generated.variants.linalg_lu_solve_out | Autograd=autograd.manual.out_variant
+lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor | linalg_decompositions.yaml:143 | CompositeImplicitAutograd=linalg.lu_solve.lu_solve
+lu_solve.out(Tensor self, Tensor LU_data, Tensor LU_pivots, *, Tensor(a!) out) -> Tensor(a!) | linalg_decompositions.yaml:143 | CompositeExplicitAutograd=_generated.variants.lu_solve_out | Autograd=autograd.manual.out_variant
+linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info) | linalg_decompositions.yaml:150 | CPU=linalg.ldl.linalg_ldl_factor_ex | Autograd=_generated.autograd_nodes.LinalgLdlFactorExBackward0
+linalg_ldl_factor_ex.out(Tensor self, *, bool hermitian=False, bool check_errors=False, Tensor(a!) LD, Tensor(b!) pivots, Tensor(c!) info) -> (Tensor(a!) LD, Tensor(b!) pivots, Tensor(c!) info) | linalg_decompositions.yaml:150 | CPU=_generated.variants.linalg_ldl_factor_ex_out | Autograd=autograd.manual.out_variant
+linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots) | linalg_decompositions.yaml:156 | CompositeImplicitAutograd=linalg.ldl.linalg_ldl_factor
+linalg_ldl_factor.out(Tensor self, *, bool hermitian=False, Tensor(a!) LD, Tensor(b!) pivots) -> (Tensor(a!) LD, Tensor(b!) pivots) | linalg_decompositions.yaml:156 | CompositeExplicitAutograd=_generated.variants.linalg_ldl_factor_out | Autograd=autograd.manual.out_variant
+linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor | linalg_decompositions.yaml:161 | CPU=linalg.ldl.linalg_ldl_solve | Autograd=_generated.autograd_nodes.LinalgLdlSolveBackward0
+linalg_ldl_solve.out(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False, Tensor(a!) out) -> Tensor(a!) | linalg_decompositions.yaml:161 | CPU=_generated.variants.linalg_ldl_solve_out | Autograd=autograd.manual.out_variant
+linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values) | linalg_decompositions.yaml:169 | CPU=linalg.least_squares.linalg_lstsq | Autograd=_generated.autograd_nodes.LinalgLstsqBackward0
+linalg_lstsq.out(Tensor self, Tensor b, float? rcond=None, *, str? driver=None, Tensor(a!) solution, Tensor(b!) residuals, Tensor(c!) rank, Tensor(d!) singular_values) -> (Tensor(a!) solution, Tensor(b!) residuals, Tensor(c!) rank, Tensor(d!) singular_values) | linalg_decompositions.yaml:169 | CPU=_generated.variants.linalg_lstsq_out | Autograd=autograd.manual.out_variant
+linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor | linalg_decompositions.yaml:174 | CPU=linalg.pseudo_inverse.linalg_pinv_atol_rtol_tensor | Autograd=_generated.autograd_nodes.LinalgPinvBackward0
+linalg_pinv.atol_rtol_tensor_out(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False, Tensor(a!) out) -> Tensor(a!) | linalg_decompositions.yaml:174 | CPU=_generated.variants.linalg_pinv_atol_rtol_tensor_out | Autograd=autograd.manual.out_variant
+linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor | linalg_decompositions.yaml:178 | CompositeImplicitAutograd=linalg.pseudo_inverse.linalg_pinv_atol_rtol_float
+linalg_pinv.atol_rtol_float_out(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False, Tensor(a!) out) -> Tensor(a!) | linalg_decompositions.yaml:178 | CompositeExplicitAutograd=_generated.variants.linalg_pinv_atol_rtol_float_out | Autograd=autograd.manual.out_variant
+linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor | linalg_decompositions.yaml:182 | CompositeImplicitAutograd=linalg.pseudo_inverse.linalg_pinv
+linalg_pinv.out(Tensor self, float rcond, bool hermitian=False, *, Tensor(a!) out) -> Tensor(a!) | linalg_decompositions.yaml:182 | CompositeExplicitAutograd=_generated.variants.linalg_pinv_out | Autograd=autograd.manual.out_variant
+linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor | linalg_decompositions.yaml:186 | CompositeImplicitAutograd=linalg.pseudo_inverse.linalg_pinv_rcond_tensor
+linalg_pinv.out_rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False, *, Tensor(a!) out) -> Tensor(a!) | linalg_decompositions.yaml:186 | CompositeExplicitAutograd=_generated.variants.linalg_pinv_out_rcond_tensor | Autograd=autograd.manual.out_variant
+pinverse(Tensor self, float rcond=1e-15) -> Tensor | linalg_decompositions.yaml:190 | CompositeImplicitAutograd=linalg.pseudo_inverse.pinverse
+linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor | linalg_decompositions.yaml:193 | CompositeImplicitAutograd=linalg.rank.linalg_matrix_rank_atol_rtol_tensor
+linalg_matrix_rank.atol_rtol_tensor_out(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False, Tensor(a!) out) -> Tensor(a!) | linalg_decompositions.yaml:193 | CompositeExplicitAutograd=_generated.variants.linalg_matrix_rank_atol_rtol_tensor_out | Autograd=autograd.manual.out_variant
+linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor | linalg_decompositions.yaml:197 | CompositeImplicitAutograd=linalg.rank.linalg_matrix_rank_atol_rtol_float
+linalg_matrix_rank.atol_rtol_float_out(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False, Tensor(a!) out) -> Tensor(a!) | linalg_decompositions.yaml:197 | CompositeExplicitAutograd=_generated.variants.linalg_matrix_rank_atol_rtol_float_out | Autograd=autograd.manual.out_variant
+linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor | linalg_decompositions.yaml:201 | CompositeImplicitAutograd=linalg.rank.linalg_matrix_rank
+linalg_matrix_rank.out(Tensor self, float tol, bool hermitian=False, *, Tensor(a!) out) -> Tensor(a!) | linalg_decompositions.yaml:201 | CompositeExplicitAutograd=_generated.variants.linalg_matrix_rank_out | Autograd=autograd.manual.out_variant
+linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor | linalg_decompositions.yaml:205 | CompositeImplicitAutograd=linalg.rank.linalg_matrix_rank_tol_tensor
+linalg_matrix_rank.out_tol_tensor(Tensor input, Tensor tol, bool hermitian=False, *, Tensor(a!) out) -> Tensor(a!) | linalg_decompositions.yaml:205 | CompositeExplicitAutograd=_generated.variants.linalg_matrix_rank_out_tol_tensor | Autograd=autograd.manual.out_variant
+linalg_cond(Tensor self, Scalar? p=None) -> Tensor | linalg_decompositions.yaml:209 | CompositeImplicitAutograd=linalg.condition.linalg_cond
+linalg_cond.out(Tensor self, Scalar? p=None, *, Tensor(a!) out) -> Tensor(a!) | linalg_decompositions.yaml:209 | CompositeExplicitAutograd=_generated.variants.linalg_cond_out | Autograd=autograd.manual.out_variant
+linalg_cond.p_str(Tensor self, str p) -> Tensor | linalg_decompositions.yaml:213 | CompositeImplicitAutograd=linalg.condition.linalg_cond_p_str
+linalg_cond.p_str_out(Tensor self, str p, *, Tensor(a!) out) -> Tensor(a!) | linalg_decompositions.yaml:213 | CompositeExplicitAutograd=_generated.variants.linalg_cond_p_str_out | Autograd=autograd.manual.out_variant
+linalg_matmul(Tensor self, Tensor other) -> Tensor | linalg_products.yaml:2 | CompositeImplicitAutograd=_generated.ops.matmul
+linalg_matmul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | linalg_products.yaml:2 | CompositeImplicitAutograd=_generated.ops.matmul_out
+linalg_multi_dot(Tensor[] tensors) -> Tensor | linalg_products.yaml:6 | CompositeImplicitAutograd=linalg.chains.linalg_multi_dot
+linalg_multi_dot.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!) | linalg_products.yaml:6 | CompositeExplicitAutograd=_generated.variants.linalg_multi_dot_out | Autograd=autograd.manual.out_variant
+chain_matmul(Tensor[] matrices) -> Tensor | linalg_products.yaml:11 | CompositeImplicitAutograd=linalg.chains.chain_matmul
+chain_matmul.out(Tensor[] matrices, *, Tensor(a!) out) -> Tensor(a!) | linalg_products.yaml:11 | CompositeExplicitAutograd=_generated.variants.chain_matmul_out | Autograd=autograd.manual.out_variant
+tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor | linalg_products.yaml:15 | CompositeImplicitAutograd=linalg.tensor_products.tensordot
+tensordot.out(Tensor self, Tensor other, int[] dims_self, int[] dims_other, *, Tensor(a!) out) -> Tensor(a!) | linalg_products.yaml:15 | CompositeExplicitAutograd=_generated.variants.tensordot_out | Autograd=autograd.manual.out_variant
+inner(Tensor self, Tensor other) -> Tensor | linalg_products.yaml:19 | CompositeImplicitAutograd=linalg.tensor_products.inner
+inner.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | linalg_products.yaml:19 | CompositeExplicitAutograd=_generated.variants.inner_out | Autograd=autograd.manual.out_variant
+linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor | linalg_products.yaml:24 | CompositeImplicitAutograd=linalg.tensor_products.linalg_vecdot
+linalg_vecdot.out(Tensor x, Tensor y, *, int dim=-1, Tensor(a!) out) -> Tensor(a!) | linalg_products.yaml:24 | CompositeExplicitAutograd=_generated.variants.linalg_vecdot_out | Autograd=autograd.manual.out_variant
+kron(Tensor self, Tensor other) -> Tensor | linalg_products.yaml:29 | CompositeImplicitAutograd=linalg.tensor_products.kron
+kron.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | linalg_products.yaml:29 | CompositeExplicitAutograd=_generated.variants.kron_out | Autograd=autograd.manual.out_variant
+ger(Tensor self, Tensor vec2) -> Tensor | linalg_products.yaml:34 | CompositeImplicitAutograd=_generated.ops.outer
+ger.out(Tensor self, Tensor vec2, *, Tensor(a!) out) -> Tensor(a!) | linalg_products.yaml:34 | CompositeImplicitAutograd=_generated.ops.outer_out
+addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor | linalg_products.yaml:38 | CPU=linalg.outer.addr | Meta=linalg.outer.addr | Autograd=_generated.autograd_nodes.AddrBackward0
+addr_(Tensor(a!) self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!) | linalg_products.yaml:38 | CPU=_generated.variants.addr_ | Meta=_generated.variants.addr_ | Autograd=_generated.autograd_nodes.AddrBackward0
+addr.out(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!) | linalg_products.yaml:38 | CPU=_generated.variants.addr_out | Meta=_generated.variants.addr_out | Autograd=autograd.manual.out_variant
+linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor | linalg_products.yaml:43 | CPU=linalg.cross.linalg_cross | Autograd=_generated.autograd_nodes.LinalgCrossBackward0
+linalg_cross.out(Tensor self, Tensor other, *, int dim=-1, Tensor(a!) out) -> Tensor(a!) | linalg_products.yaml:43 | CPU=_generated.variants.linalg_cross_out | Autograd=autograd.manual.out_variant
+cross(Tensor self, Tensor other, int? dim=None) -> Tensor | linalg_products.yaml:49 | CompositeImplicitAutograd=linalg.cross.cross
+cross.out(Tensor self, Tensor other, int? dim=None, *, Tensor(a!) out) -> Tensor(a!) | linalg_products.yaml:49 | CompositeExplicitAutograd=_generated.variants.cross_out | Autograd=autograd.manual.out_variant
+trace(Tensor self) -> Tensor | linalg_products.yaml:55 | CPU=linalg.diagonals.trace | Autograd=_generated.autograd_nodes.TraceBackward0
+trace.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | linalg_products.yaml:55 | CPU=_generated.variants.trace_out | Autograd=autograd.manual.out_variant
+trace_backward(Tensor grad, int[] sizes) -> Tensor | linalg_products.yaml:60 | CompositeImplicitAutograd=linalg.diagonals.trace_backward
+linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a) | linalg_products.yaml:62 | CompositeImplicitAutograd=_generated.ops.diagonal
+mm(Tensor self, Tensor mat2) -> Tensor | matmul.yaml:2 | CPU=linear_algebra.mm | Meta=linear_algebra.mm | CUDA=cuda.linear_algebra.mm | Autograd=_generated.autograd_kernels.mm
+mm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!) | matmul.yaml:2 | CPU=_generated.variants.mm_out | Meta=_generated.variants.mm_out | CUDA=_generated.cuda_variants.mm_out | Autograd=autograd.manual.out_variant
+bmm(Tensor self, Tensor mat2) -> Tensor | matmul.yaml:7 | CPU=linear_algebra.bmm | Meta=linear_algebra.bmm | CUDA=cuda.linear_algebra.bmm | Autograd=_generated.autograd_kernels.bmm
+bmm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!) | matmul.yaml:7 | CPU=_generated.variants.bmm_out | Meta=_generated.variants.bmm_out | CUDA=_generated.cuda_variants.bmm_out | Autograd=autograd.manual.out_variant
+mv(Tensor self, Tensor vec) -> Tensor | matmul.yaml:12 | CPU=linear_algebra.mv | Meta=linear_algebra.mv | CUDA=cuda.linear_algebra.mv | Autograd=_generated.autograd_nodes.MvBackward0
+mv.out(Tensor self, Tensor vec, *, Tensor(a!) out) -> Tensor(a!) | matmul.yaml:12 | CPU=_generated.variants.mv_out | Meta=_generated.variants.mv_out | CUDA=_generated.cuda_variants.mv_out | Autograd=autograd.manual.out_variant
+dot(Tensor self, Tensor tensor) -> Tensor | matmul.yaml:16 | CPU=linear_algebra.dot | Meta=linear_algebra.dot | CUDA=cuda.linear_algebra.dot | Autograd=_generated.autograd_nodes.DotBackward0
+dot.out(Tensor self, Tensor tensor, *, Tensor(a!) out) -> Tensor(a!) | matmul.yaml:16 | CPU=_generated.variants.dot_out | Meta=_generated.variants.dot_out | CUDA=_generated.cuda_variants.dot_out | Autograd=autograd.manual.out_variant
+addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor | matmul.yaml:20 | CPU=linear_algebra.addmm | Meta=linear_algebra.addmm | CUDA=cuda.linear_algebra.addmm | Autograd=_generated.autograd_kernels.addmm
+addmm_(Tensor(a!) self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!) | matmul.yaml:20 | CPU=_generated.variants.addmm_ | Meta=_generated.variants.addmm_ | CUDA=_generated.cuda_variants.addmm_ | Autograd=_generated.autograd_nodes.AddmmBackward0
+addmm.out(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!) | matmul.yaml:20 | CPU=_generated.variants.addmm_out | Meta=_generated.variants.addmm_out | CUDA=_generated.cuda_variants.addmm_out | Autograd=autograd.manual.out_variant
+addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor | matmul.yaml:27 | CPU=linear_algebra.addmv | Meta=linear_algebra.addmv | CUDA=cuda.linear_algebra.addmv | Autograd=_generated.autograd_nodes.AddmvBackward0
+addmv_(Tensor(a!) self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!) | matmul.yaml:27 | CPU=_generated.variants.addmv_ | Meta=_generated.variants.addmv_ | CUDA=_generated.cuda_variants.addmv_ | Autograd=_generated.autograd_nodes.AddmvBackward0
+addmv.out(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!) | matmul.yaml:27 | CPU=_generated.variants.addmv_out | Meta=_generated.variants.addmv_out | CUDA=_generated.cuda_variants.addmv_out | Autograd=autograd.manual.out_variant
+addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor | matmul.yaml:34 | CPU=linear_algebra.addbmm | Meta=linear_algebra.addbmm | CUDA=cuda.linear_algebra.addbmm | Autograd=_generated.autograd_nodes.AddbmmBackward0
+addbmm_(Tensor(a!) self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!) | matmul.yaml:34 | CPU=_generated.variants.addbmm_ | Meta=_generated.variants.addbmm_ | CUDA=_generated.cuda_variants.addbmm_ | Autograd=_generated.autograd_nodes.AddbmmBackward0
+addbmm.out(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!) | matmul.yaml:34 | CPU=_generated.variants.addbmm_out | Meta=_generated.variants.addbmm_out | CUDA=_generated.cuda_variants.addbmm_out | Autograd=autograd.manual.out_variant
+baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor | matmul.yaml:40 | CPU=linear_algebra.baddbmm | Meta=linear_algebra.baddbmm | CUDA=cuda.linear_algebra.baddbmm | Autograd=_generated.autograd_nodes.BaddbmmBackward0
+baddbmm_(Tensor(a!) self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!) | matmul.yaml:40 | CPU=_generated.variants.baddbmm_ | Meta=_generated.variants.baddbmm_ | CUDA=_generated.cuda_variants.baddbmm_ | Autograd=_generated.autograd_nodes.BaddbmmBackward0
+baddbmm.out(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!) | matmul.yaml:40 | CPU=_generated.variants.baddbmm_out | Meta=_generated.variants.baddbmm_out | CUDA=_generated.cuda_variants.baddbmm_out | Autograd=autograd.manual.out_variant
+outer(Tensor self, Tensor vec2) -> Tensor | matmul.yaml:47 | CompositeImplicitAutograd=matmul.outer
+outer.out(Tensor self, Tensor vec2, *, Tensor(a!) out) -> Tensor(a!) | matmul.yaml:47 | CompositeExplicitAutograd=_generated.variants.outer_out | Autograd=autograd.manual.out_variant
+matmul(Tensor self, Tensor other) -> Tensor | matmul.yaml:52 | CompositeImplicitAutograd=matmul.matmul
+matmul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | matmul.yaml:52 | CompositeExplicitAutograd=_generated.variants.matmul_out | Autograd=autograd.manual.out_variant
+einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor | matmul.yaml:57 | CompositeImplicitAutograd=einsum.einsum
+linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor | matmul.yaml:60 | CompositeImplicitAutograd=matmul.linear
+linear.out(Tensor input, Tensor weight, Tensor? bias=None, *, Tensor(a!) out) -> Tensor(a!) | matmul.yaml:60 | CompositeExplicitAutograd=_generated.variants.linear_out | Autograd=autograd.manual.out_variant
+scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor | movement.yaml:2 | CPU=scatter_reduce.scatter_reduce | Autograd=_generated.autograd_nodes.ScatterReduceBackward0
+scatter_reduce_.two(Tensor(a!) self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor(a!) | movement.yaml:2 | CPU=_generated.variants.scatter_reduce__two | Autograd=_generated.autograd_nodes.ScatterReduceBackward0
+scatter_reduce.two_out(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True, Tensor(a!) out) -> Tensor(a!) | movement.yaml:2 | CPU=_generated.variants.scatter_reduce_two_out | Autograd=autograd.manual.out_variant
+index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor | movement.yaml:9 | CPU=scatter_reduce.index_reduce | Autograd=_generated.autograd_nodes.IndexReduceBackward0
+index_reduce_(Tensor(a!) self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor(a!) | movement.yaml:9 | CPU=_generated.variants.index_reduce_ | Autograd=_generated.autograd_nodes.IndexReduceBackward0
+index_reduce.out(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True, Tensor(a!) out) -> Tensor(a!) | movement.yaml:9 | CPU=_generated.variants.index_reduce_out | Autograd=autograd.manual.out_variant
+index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor | movement.yaml:16 | CPU=index_writes.index_copy | Autograd=_generated.autograd_nodes.IndexCopyBackward0
+index_copy_(Tensor(a!) self, int dim, Tensor index, Tensor source) -> Tensor(a!) | movement.yaml:16 | CPU=_generated.variants.index_copy_ | Autograd=_generated.autograd_nodes.IndexCopyBackward0
+index_copy.out(Tensor self, int dim, Tensor index, Tensor source, *, Tensor(a!) out) -> Tensor(a!) | movement.yaml:16 | CPU=_generated.variants.index_copy_out | Autograd=autograd.manual.out_variant
+index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor | movement.yaml:23 | CPU=index_writes.index_fill | Autograd=_generated.autograd_nodes.IndexFillBackward0
+index_fill_.int_Scalar(Tensor(a!) self, int dim, Tensor index, Scalar value) -> Tensor(a!) | movement.yaml:23 | CPU=_generated.variants.index_fill__int_Scalar | Autograd=_generated.autograd_nodes.IndexFillBackward0
+index_fill.int_Scalar_out(Tensor self, int dim, Tensor index, Scalar value, *, Tensor(a!) out) -> Tensor(a!) | movement.yaml:23 | CPU=_generated.variants.index_fill_int_Scalar_out | Autograd=autograd.manual.out_variant
+index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor | movement.yaml:28 | CPU=index_writes.index_fill_Tensor | Autograd=_generated.autograd_nodes.IndexFillBackward1
+index_fill_.int_Tensor(Tensor(a!) self, int dim, Tensor index, Tensor value) -> Tensor(a!) | movement.yaml:28 | CPU=_generated.variants.index_fill__int_Tensor | Autograd=_generated.autograd_nodes.IndexFillBackward1
+index_fill.int_Tensor_out(Tensor self, int dim, Tensor index, Tensor value, *, Tensor(a!) out) -> Tensor(a!) | movement.yaml:28 | CPU=_generated.variants.index_fill_int_Tensor_out | Autograd=autograd.manual.out_variant
+masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor | movement.yaml:33 | CPU=index_writes.masked_scatter | Autograd=_generated.autograd_nodes.MaskedScatterBackward0
+masked_scatter_(Tensor(a!) self, Tensor mask, Tensor source) -> Tensor(a!) | movement.yaml:33 | CPU=_generated.variants.masked_scatter_ | Autograd=_generated.autograd_nodes.MaskedScatterBackward0
+masked_scatter.out(Tensor self, Tensor mask, Tensor source, *, Tensor(a!) out) -> Tensor(a!) | movement.yaml:33 | CPU=_generated.variants.masked_scatter_out | Autograd=autograd.manual.out_variant
+masked_scatter_backward(Tensor grad_output, Tensor mask, int[] sizes) -> Tensor | movement.yaml:38 | CompositeExplicitAutograd=index_writes.masked_scatter_backward | Autograd=_generated.autograd_nodes.MaskedScatterBackwardBackward0
+put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor | movement.yaml:41 | CPU=index_writes.put | Autograd=_generated.autograd_nodes.PutBackward0
+put_(Tensor(a!) self, Tensor index, Tensor source, bool accumulate=False) -> Tensor(a!) | movement.yaml:41 | CPU=_generated.variants.put_ | Autograd=_generated.autograd_nodes.PutBackward0
+put.out(Tensor self, Tensor index, Tensor source, bool accumulate=False, *, Tensor(a!) out) -> Tensor(a!) | movement.yaml:41 | CPU=_generated.variants.put_out | Autograd=autograd.manual.out_variant
+take(Tensor self, Tensor index) -> Tensor | movement.yaml:46 | CPU=index_writes.take | Autograd=_generated.autograd_nodes.TakeBackward0
+take.out(Tensor self, Tensor index, *, Tensor(a!) out) -> Tensor(a!) | movement.yaml:46 | CPU=_generated.variants.take_out | Autograd=autograd.manual.out_variant
+take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor | movement.yaml:51 | CompositeImplicitAutograd=index_writes.take_along_dim
+take_along_dim.out(Tensor self, Tensor indices, int? dim=None, *, Tensor(a!) out) -> Tensor(a!) | movement.yaml:51 | CompositeExplicitAutograd=_generated.variants.take_along_dim_out | Autograd=autograd.manual.out_variant
+select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor | movement.yaml:58 | CompositeExplicitAutograd=view_scatters.select_scatter | Autograd=_generated.autograd_nodes.SelectScatterBackward0
+select_scatter.out(Tensor self, Tensor src, int dim, int index, *, Tensor(a!) out) -> Tensor(a!) | movement.yaml:58 | CompositeExplicitAutograd=_generated.variants.select_scatter_out | Autograd=autograd.manual.out_variant
+slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor | movement.yaml:63 | CompositeExplicitAutograd=view_scatters.slice_scatter | Autograd=_generated.autograd_nodes.SliceScatterBackward0
+slice_scatter.out(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1, *, Tensor(a!) out) -> Tensor(a!) | movement.yaml:63 | CompositeExplicitAutograd=_generated.variants.slice_scatter_out | Autograd=autograd.manual.out_variant
+diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor | movement.yaml:69 | CompositeExplicitAutograd=view_scatters.diagonal_scatter | Autograd=_generated.autograd_nodes.DiagonalScatterBackward0
+diagonal_scatter.out(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1, *, Tensor(a!) out) -> Tensor(a!) | movement.yaml:69 | CompositeExplicitAutograd=_generated.variants.diagonal_scatter_out | Autograd=autograd.manual.out_variant
+as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor | movement.yaml:74 | CompositeExplicitAutograd=view_scatters.as_strided_scatter | Autograd=_generated.autograd_nodes.AsStridedScatterBackward0
+as_strided_scatter.out(Tensor self, Tensor src, int[] size, int[] stride, int? storage_offset=None, *, Tensor(a!) out) -> Tensor(a!) | movement.yaml:74 | CompositeExplicitAutograd=_generated.variants.as_strided_scatter_out | Autograd=autograd.manual.out_variant
+narrow_copy(Tensor self, int dim, int start, int length) -> Tensor | movement.yaml:79 | CompositeExplicitAutograd=view_copies.narrow_copy | Autograd=_generated.autograd_nodes.NarrowCopyBackward0
+narrow_copy.out(Tensor self, int dim, int start, int length, *, Tensor(a!) out) -> Tensor(a!) | movement.yaml:79 | CompositeExplicitAutograd=_generated.variants.narrow_copy_out | Autograd=autograd.manual.out_variant
+diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor | movement.yaml:85 | CompositeExplicitAutograd=diagonals.diag_embed | Autograd=_generated.autograd_nodes.DiagEmbedBackward0
+diag_embed.out(Tensor self, int offset=0, int dim1=-2, int dim2=-1, *, Tensor(a!) out) -> Tensor(a!) | movement.yaml:85 | CompositeExplicitAutograd=_generated.variants.diag_embed_out | Autograd=autograd.manual.out_variant
+diag(Tensor self, int diagonal=0) -> Tensor | movement.yaml:90 | CompositeImplicitAutograd=diagonals.diag
+diag.out(Tensor self, int diagonal=0, *, Tensor(a!) out) -> Tensor(a!) | movement.yaml:90 | CompositeExplicitAutograd=_generated.variants.diag_out | Autograd=autograd.manual.out_variant
+diagflat(Tensor self, int offset=0) -> Tensor | movement.yaml:95 | CompositeImplicitAutograd=diagonals.diagflat
+fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!) | movement.yaml:98 | CompositeImplicitAutograd=diagonals.fill_diagonal_
+block_diag(Tensor[] tensors) -> Tensor | movement.yaml:101 | CompositeExplicitAutograd=diagonals.block_diag | Autograd=_generated.autograd_nodes.BlockDiagBackward0
+block_diag.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!) | movement.yaml:101 | CompositeExplicitAutograd=_generated.variants.block_diag_out | Autograd=autograd.manual.out_variant
+rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor | movement.yaml:105 | CompositeExplicitAutograd=turning.rot90 | Autograd=_generated.autograd_nodes.Rot90Backward0
+rot90.out(Tensor self, int k=1, int[] dims=[0, 1], *, Tensor(a!) out) -> Tensor(a!) | movement.yaml:105 | CompositeExplicitAutograd=_generated.variants.rot90_out | Autograd=autograd.manual.out_variant
+fliplr(Tensor self) -> Tensor | movement.yaml:110 | CompositeImplicitAutograd=turning.fliplr
+flipud(Tensor self) -> Tensor | movement.yaml:113 | CompositeImplicitAutograd=turning.flipud
+hstack(Tensor[] tensors) -> Tensor | movement.yaml:116 | CompositeImplicitAutograd=stacking.hstack
+hstack.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!) | movement.yaml:116 | CompositeExplicitAutograd=_generated.variants.hstack_out | Autograd=autograd.manual.out_variant
+vstack(Tensor[] tensors) -> Tensor | movement.yaml:119 | CompositeImplicitAutograd=stacking.vstack
+vstack.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!) | movement.yaml:119 | CompositeExplicitAutograd=_generated.variants.vstack_out | Autograd=autograd.manual.out_variant
+row_stack(Tensor[] tensors) -> Tensor | movement.yaml:122 | CompositeImplicitAutograd=_generated.ops.vstack
+row_stack.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!) | movement.yaml:122 | CompositeImplicitAutograd=_generated.ops.vstack_out
+dstack(Tensor[] tensors) -> Tensor | movement.yaml:125 | CompositeImplicitAutograd=stacking.dstack
+dstack.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!) | movement.yaml:125 | CompositeExplicitAutograd=_generated.variants.dstack_out | Autograd=autograd.manual.out_variant
+column_stack(Tensor[] tensors) -> Tensor | movement.yaml:128 | CompositeImplicitAutograd=stacking.column_stack
+column_stack.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!) | movement.yaml:128 | CompositeExplicitAutograd=_generated.variants.column_stack_out | Autograd=autograd.manual.out_variant
+concat(Tensor[] tensors, int dim=0) -> Tensor | movement.yaml:131 | CompositeImplicitAutograd=_generated.ops.cat
+concat.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!) | movement.yaml:131 | CompositeImplicitAutograd=_generated.ops.cat_out
+concatenate(Tensor[] tensors, int dim=0) -> Tensor | movement.yaml:134 | CompositeImplicitAutograd=_generated.ops.cat
+concatenate.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!) | movement.yaml:134 | CompositeImplicitAutograd=_generated.ops.cat_out
+atleast_1d(Tensor self) -> Tensor | movement.yaml:137 | CompositeImplicitAutograd=stacking.atleast_1d
+atleast_1d.Sequence(Tensor[] tensors) -> Tensor[] | movement.yaml:139 | CompositeImplicitAutograd=stacking.atleast_1d_Sequence
+atleast_2d(Tensor self) -> Tensor | movement.yaml:141 | CompositeImplicitAutograd=stacking.atleast_2d
+atleast_2d.Sequence(Tensor[] tensors) -> Tensor[] | movement.yaml:143 | CompositeImplicitAutograd=stacking.atleast_2d_Sequence
+atleast_3d(Tensor self) -> Tensor | movement.yaml:145 | CompositeImplicitAutograd=stacking.atleast_3d
+atleast_3d.Sequence(Tensor[] tensors) -> Tensor[] | movement.yaml:147 | CompositeImplicitAutograd=stacking.atleast_3d_Sequence
+tensor_split.sections(Tensor(a) self, int sections, int dim=0) -> Tensor(a)[] | movement.yaml:149 | CompositeImplicitAutograd=splitting.tensor_split_sections
+tensor_split.indices(Tensor(a) self, int[] indices, int dim=0) -> Tensor(a)[] | movement.yaml:152 | CompositeImplicitAutograd=splitting.tensor_split_indices
+tensor_split.tensor_indices_or_sections(Tensor(a) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[] | movement.yaml:155 | CompositeImplicitAutograd=splitting.tensor_split_tensor
+hsplit.int(Tensor(a) self, int sections) -> Tensor(a)[] | movement.yaml:158 | CompositeImplicitAutograd=splitting.hsplit_int
+hsplit.array(Tensor(a) self, int[] indices) -> Tensor(a)[] | movement.yaml:161 | CompositeImplicitAutograd=splitting.hsplit_array
+vsplit.int(Tensor(a) self, int sections) -> Tensor(a)[] | movement.yaml:164 | CompositeImplicitAutograd=splitting.vsplit_int
+vsplit.array(Tensor(a) self, int[] indices) -> Tensor(a)[] | movement.yaml:167 | CompositeImplicitAutograd=splitting.vsplit_array
+dsplit.int(Tensor(a) self, int sections) -> Tensor(a)[] | movement.yaml:170 | CompositeImplicitAutograd=splitting.dsplit_int
+dsplit.array(Tensor(a) self, int[] indices) -> Tensor(a)[] | movement.yaml:173 | CompositeImplicitAutograd=splitting.dsplit_array
+unsafe_split.Tensor(Tensor self, int split_size, int dim=0) -> Tensor[] | movement.yaml:176 | CompositeExplicitAutograd=splitting.unsafe_split | Autograd=_generated.autograd_nodes.UnsafeSplitBackward0
+unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[] | movement.yaml:179 | CompositeExplicitAutograd=splitting.unsafe_split_with_sizes | Autograd=_generated.autograd_nodes.UnsafeSplitWithSizesBackward0
+meshgrid(Tensor[] tensors) -> Tensor[] | movement.yaml:182 | CompositeImplicitAutograd=grids.meshgrid
+meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[] | movement.yaml:184 | CompositeImplicitAutograd=grids.meshgrid_indexing
+cartesian_prod(Tensor[] tensors) -> Tensor | movement.yaml:186 | CompositeImplicitAutograd=grids.cartesian_prod
+combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor | movement.yaml:188 | CompositeImplicitAutograd=grids.combinations
+vander(Tensor x, int? N=None, bool increasing=False) -> Tensor | movement.yaml:190 | CompositeImplicitAutograd=grids.vander
+is_set_to(Tensor self, Tensor tensor) -> bool | movement.yaml:192 | CompositeExplicitAutograd=view_copies.is_set_to
+relu(Tensor self) -> Tensor | nn_activations.yaml:2 | CPU=activations.relu | CUDA=activations.relu | Meta=activations.relu | Autograd=_generated.autograd_kernels.relu
+relu_(Tensor(a!) self) -> Tensor(a!) | nn_activations.yaml:2 | CPU=_generated.variants.relu_ | CUDA=_generated.variants.relu_ | Meta=_generated.variants.relu_ | Autograd=_generated.autograd_kernels.relu_
+gelu(Tensor self, *, str approximate="none") -> Tensor | nn_activations.yaml:7 | CPU=activations.gelu | CUDA=activations.gelu | Meta=activations.gelu | Autograd=_generated.autograd_kernels.gelu
+gelu_(Tensor(a!) self, *, str approximate="none") -> Tensor(a!) | nn_activations.yaml:7 | CPU=_generated.variants.gelu_ | CUDA=_generated.variants.gelu_ | Meta=_generated.variants.gelu_ | Autograd=_generated.autograd_nodes.GeluBackward0
+gelu.out(Tensor self, *, str approximate="none", Tensor(a!) out) -> Tensor(a!) | nn_activations.yaml:7 | CPU=_generated.variants.gelu_out | CUDA=_generated.variants.gelu_out | Meta=_generated.variants.gelu_out | Autograd=autograd.manual.out_variant
+silu(Tensor self) -> Tensor | nn_activations.yaml:13 | CPU=activations.silu | CUDA=activations.silu | Meta=activations.silu | Autograd=_generated.autograd_kernels.silu
+silu_(Tensor(a!) self) -> Tensor(a!) | nn_activations.yaml:13 | CPU=_generated.variants.silu_ | CUDA=_generated.variants.silu_ | Meta=_generated.variants.silu_ | Autograd=_generated.autograd_nodes.SiluBackward0
+silu.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | nn_activations.yaml:13 | CPU=_generated.variants.silu_out | CUDA=_generated.variants.silu_out | Meta=_generated.variants.silu_out | Autograd=autograd.manual.out_variant
+leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor | nn_activations.yaml:19 | CPU=activations.leaky_relu | CUDA=activations.leaky_relu | Meta=activations.leaky_relu | Autograd=_generated.autograd_nodes.LeakyReluBackward0
+leaky_relu_(Tensor(a!) self, Scalar negative_slope=0.01) -> Tensor(a!) | nn_activations.yaml:19 | CPU=_generated.variants.leaky_relu_ | CUDA=_generated.variants.leaky_relu_ | Meta=_generated.variants.leaky_relu_ | Autograd=_generated.autograd_nodes.LeakyReluBackward0
+leaky_relu.out(Tensor self, Scalar negative_slope=0.01, *, Tensor(a!) out) -> Tensor(a!) | nn_activations.yaml:19 | CPU=_generated.variants.leaky_relu_out | CUDA=_generated.variants.leaky_relu_out | Meta=_generated.variants.leaky_relu_out | Autograd=autograd.manual.out_variant
+elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor | nn_activations.yaml:25 | CPU=activations.elu | CUDA=activations.elu | Meta=activations.elu | Autograd=_generated.autograd_nodes.EluBackward0
+elu_(Tensor(a!) self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor(a!) | nn_activations.yaml:25 | CPU=_generated.variants.elu_ | CUDA=_generated.variants.elu_ | Meta=_generated.variants.elu_ | Autograd=_generated.autograd_nodes.EluBackward0
+elu.out(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1, *, Tensor(a!) out) -> Tensor(a!) | nn_activations.yaml:25 | CPU=_generated.variants.elu_out | CUDA=_generated.variants.elu_out | Meta=_generated.variants.elu_out | Autograd=autograd.manual.out_variant
+softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor | nn_activations.yaml:31 | CPU=activations.softplus | CUDA=activations.softplus | Meta=activations.softplus | Autograd=_generated.autograd_nodes.SoftplusBackward0
+softplus.out(Tensor self, Scalar beta=1, Scalar threshold=20, *, Tensor(a!) out) -> Tensor(a!) | nn_activations.yaml:31 | CPU=_generated.variants.softplus_out | CUDA=_generated.variants.softplus_out | Meta=_generated.variants.softplus_out | Autograd=autograd.manual.out_variant
+hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor | nn_activations.yaml:37 | CPU=activations.hardtanh | CUDA=activations.hardtanh | Meta=activations.hardtanh | Autograd=_generated.autograd_nodes.HardtanhBackward0
+hardtanh_(Tensor(a!) self, Scalar min_val=-1, Scalar max_val=1) -> Tensor(a!) | nn_activations.yaml:37 | CPU=_generated.variants.hardtanh_ | CUDA=_generated.variants.hardtanh_ | Meta=_generated.variants.hardtanh_ | Autograd=_generated.autograd_kernels.hardtanh_
+hardtanh.out(Tensor self, Scalar min_val=-1, Scalar max_val=1, *, Tensor(a!) out) -> Tensor(a!) | nn_activations.yaml:37 | CPU=_generated.variants.hardtanh_out | CUDA=_generated.variants.hardtanh_out | Meta=_generated.variants.hardtanh_out | Autograd=autograd.manual.out_variant
+relu6(Tensor self) -> Tensor | nn_activations.yaml:42 | CompositeImplicitAutograd=activations.relu6
+relu6_(Tensor(a!) self) -> Tensor(a!) | nn_activations.yaml:46 | CompositeImplicitAutograd=activations.relu6_
+log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer) | nn_activations.yaml:49 | CPU=activations.log_sigmoid_forward | CUDA=activations.log_sigmoid_forward | Meta=activations.log_sigmoid_forward | Autograd=_generated.autograd_nodes.LogSigmoidBackward0
+log_sigmoid(Tensor self) -> Tensor | nn_activations.yaml:53 | CompositeImplicitAutograd=activations.log_sigmoid
+log_sigmoid.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | nn_activations.yaml:53 | CompositeExplicitAutograd=_generated.variants.log_sigmoid_out | Autograd=autograd.manual.out_variant
+hardsigmoid(Tensor self) -> Tensor | nn_activations.yaml:57 | CPU=activations_composed.hardsigmoid | CUDA=activations_composed.hardsigmoid | Meta=activations_composed.hardsigmoid | Autograd=_generated.autograd_nodes.HardsigmoidBackward0
+hardsigmoid_(Tensor(a!) self) -> Tensor(a!) | nn_activations.yaml:57 | CPU=_generated.variants.hardsigmoid_ | CUDA=_generated.variants.hardsigmoid_ | Meta=_generated.variants.hardsigmoid_ | Autograd=_generated.autograd_nodes.HardsigmoidBackward0
+hardsigmoid.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | nn_activations.yaml:57 | CPU=_generated.variants.hardsigmoid_out | CUDA=_generated.variants.hardsigmoid_out | Meta=_generated.variants.hardsigmoid_out | Autograd=autograd.manual.out_variant
+hardswish(Tensor self) -> Tensor | nn_activations.yaml:63 | CPU=activations_composed.hardswish | CUDA=activations_composed.hardswish | Meta=activations_composed.hardswish | Autograd=_generated.autograd_nodes.HardswishBackward0
+hardswish_(Tensor(a!) self) -> Tensor(a!) | nn_activations.yaml:63 | CPU=_generated.variants.hardswish_ | CUDA=_generated.variants.hardswish_ | Meta=_generated.variants.hardswish_ | Autograd=_generated.autograd_nodes.HardswishBackward0
+hardswish.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | nn_activations.yaml:63 | CPU=_generated.variants.hardswish_out | CUDA=_generated.variants.hardswish_out | Meta=_generated.variants.hardswish_out | Autograd=autograd.manual.out_variant
+mish(Tensor self) -> Tensor | nn_activations.yaml:68 | CPU=activations_composed.mish | CUDA=activations_composed.mish | Meta=activations_composed.mish | Autograd=_generated.autograd_nodes.MishBackward0
+mish_(Tensor(a!) self) -> Tensor(a!) | nn_activations.yaml:68 | CPU=_generated.variants.mish_ | CUDA=_generated.variants.mish_ | Meta=_generated.variants.mish_ | Autograd=_generated.autograd_nodes.MishBackward0
+mish.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | nn_activations.yaml:68 | CPU=_generated.variants.mish_out | CUDA=_generated.variants.mish_out | Meta=_generated.variants.mish_out | Autograd=autograd.manual.out_variant
+glu(Tensor self, int dim=-1) -> Tensor | nn_activations.yaml:74 | CPU=activations_composed.glu | CUDA=activations_composed.glu | Meta=activations_composed.glu | Autograd=_generated.autograd_nodes.GluBackward0
+glu.out(Tensor self, int dim=-1, *, Tensor(a!) out) -> Tensor(a!) | nn_activations.yaml:74 | CPU=_generated.variants.glu_out | CUDA=_generated.variants.glu_out | Meta=_generated.variants.glu_out | Autograd=autograd.manual.out_variant
+hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor | nn_activations.yaml:80 | CPU=activations_composed.hardshrink | CUDA=activations_composed.hardshrink | Meta=activations_composed.hardshrink | Autograd=_generated.autograd_nodes.HardshrinkBackward0
+hardshrink.out(Tensor self, Scalar lambd=0.5, *, Tensor(a!) out) -> Tensor(a!) | nn_activations.yaml:80 | CPU=_generated.variants.hardshrink_out | CUDA=_generated.variants.hardshrink_out | Meta=_generated.variants.hardshrink_out | Autograd=autograd.manual.out_variant
+softshrink(Tensor self, Scalar lambd=0.5) -> Tensor | nn_activations.yaml:86 | CPU=activations_composed.softshrink | CUDA=activations_composed.softshrink | Meta=activations_composed.softshrink | Autograd=_generated.autograd_nodes.SoftshrinkBackward0
+softshrink.out(Tensor self, Scalar lambd=0.5, *, Tensor(a!) out) -> Tensor(a!) | nn_activations.yaml:86 | CPU=_generated.variants.softshrink_out | CUDA=_generated.variants.softshrink_out | Meta=_generated.variants.softshrink_out | Autograd=autograd.manual.out_variant
+threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor | nn_activations.yaml:92 | CPU=activations_composed.threshold | CUDA=activations_composed.threshold | Meta=activations_composed.threshold | Autograd=_generated.autograd_nodes.ThresholdBackward0
+threshold_(Tensor(a!) self, Scalar threshold, Scalar value) -> Tensor(a!) | nn_activations.yaml:92 | CPU=_generated.variants.threshold_ | CUDA=_generated.variants.threshold_ | Meta=_generated.variants.threshold_ | Autograd=_generated.autograd_nodes.ThresholdBackward0
+threshold.out(Tensor self, Scalar threshold, Scalar value, *, Tensor(a!) out) -> Tensor(a!) | nn_activations.yaml:92 | CPU=_generated.variants.threshold_out | CUDA=_generated.variants.threshold_out | Meta=_generated.variants.threshold_out | Autograd=autograd.manual.out_variant
+celu(Tensor self, Scalar alpha=1.0) -> Tensor | nn_activations.yaml:97 | CompositeExplicitAutograd=activations_composed.celu | Autograd=_generated.autograd_nodes.CeluBackward0
+celu_(Tensor(a!) self, Scalar alpha=1.0) -> Tensor(a!) | nn_activations.yaml:97 | CompositeExplicitAutograd=_generated.variants.celu_ | Autograd=_generated.autograd_nodes.CeluBackward0
+selu(Tensor self) -> Tensor | nn_activations.yaml:101 | CompositeImplicitAutograd=activations_composed.selu
+selu_(Tensor(a!) self) -> Tensor(a!) | nn_activations.yaml:104 | CompositeImplicitAutograd=activations_composed.selu_
+prelu(Tensor self, Tensor weight) -> Tensor | nn_activations.yaml:107 | CompositeImplicitAutograd=activations_composed.prelu
+rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor | nn_activations.yaml:110 | CompositeImplicitAutograd=random_slopes.rrelu
+rrelu_(Tensor(a!) self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor(a!) | nn_activations.yaml:113 | CompositeImplicitAutograd=random_slopes.rrelu_
+rrelu_with_noise(Tensor self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor | nn_activations.yaml:116 | CompositeExplicitAutograd=random_slopes.rrelu_with_noise | Autograd=_generated.autograd_nodes.RreluWithNoiseBackward0
+rrelu_with_noise.out(Tensor self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None, *, Tensor(a!) out) -> Tensor(a!) | nn_activations.yaml:116 | CompositeExplicitAutograd=_generated.variants.rrelu_with_noise_out | Autograd=autograd.manual.out_variant
+rrelu_with_noise_(Tensor(a!) self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor(a!) | nn_activations.yaml:122 | CompositeExplicitAutograd=random_slopes.rrelu_with_noise_ | Autograd=_generated.autograd_nodes.RreluWithNoiseBackward1
+rrelu_with_noise_backward(Tensor grad_output, Tensor self, Tensor noise, Scalar lower, Scalar upper, bool training, bool self_is_result) -> Tensor | nn_activations.yaml:126 | CompositeExplicitAutograd=random_slopes.rrelu_with_noise_backward | Autograd=_generated.autograd_nodes.RreluWithNoiseBackwardBackward0
+threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor | nn_activations.yaml:129 | CPU=activations_backward.threshold_backward | CUDA=activations_backward.threshold_backward | Meta=activations_backward.threshold_backward | Autograd=_generated.autograd_nodes.ThresholdBackwardBackward0
+hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor | nn_activations.yaml:134 | CPU=activations_backward.hardtanh_backward | CUDA=activations_backward.hardtanh_backward | Meta=activations_backward.hardtanh_backward | Autograd=_generated.autograd_nodes.HardtanhBackwardBackward0
+leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor | nn_activations.yaml:138 | CPU=activations_backward.leaky_relu_backward | CUDA=activations_backward.leaky_relu_backward | Meta=activations_backward.leaky_relu_backward | Autograd=_generated.autograd_nodes.LeakyReluBackwardBackward0
+elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) -> Tensor | nn_activations.yaml:143 | CPU=activations_backward.elu_backward | CUDA=activations_backward.elu_backward | Meta=activations_backward.elu_backward | Autograd=_generated.autograd_nodes.EluBackwardBackward0
+gelu_backward(Tensor grad_output, Tensor self, *, str approximate="none") -> Tensor | nn_activations.yaml:148 | CPU=activations_backward.gelu_backward | CUDA=activations_backward.gelu_backward | Meta=activations_backward.gelu_backward | Autograd=_generated.autograd_nodes.GeluBackwardBackward0
+silu_backward(Tensor grad_output, Tensor self) -> Tensor | nn_activations.yaml:153 | CPU=activations_backward.silu_backward | CUDA=activations_backward.silu_backward | Meta=activations_backward.silu_backward | Autograd=_generated.autograd_nodes.SiluBackwardBackward0
+softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor | nn_activations.yaml:158 | CPU=activations_backward.softplus_backward | CUDA=activations_backward.softplus_backward | Meta=activations_backward.softplus_backward | Autograd=_generated.autograd_nodes.SoftplusBackwardBackward0
+log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor | nn_activations.yaml:163 | CPU=activations_backward.log_sigmoid_backward | CUDA=activations_backward.log_sigmoid_backward | Meta=activations_backward.log_sigmoid_backward | Autograd=_generated.autograd_nodes.LogSigmoidBackwardBackward0
+hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor | nn_activations.yaml:167 | CPU=activations_backward.hardsigmoid_backward | CUDA=activations_backward.hardsigmoid_backward | Meta=activations_backward.hardsigmoid_backward | Autograd=_generated.autograd_nodes.HardsigmoidBackwardBackward0
+hardswish_backward(Tensor grad_output, Tensor self) -> Tensor | nn_activations.yaml:172 | CPU=activations_backward.hardswish_backward | CUDA=activations_backward.hardswish_backward | Meta=activations_backward.hardswish_backward | Autograd=_generated.autograd_nodes.HardswishBackwardBackward0
+mish_backward(Tensor grad_output, Tensor self) -> Tensor | nn_activations.yaml:176 | CPU=activations_backward.mish_backward | CUDA=activations_backward.mish_backward | Meta=activations_backward.mish_backward | Autograd=_generated.autograd_nodes.MishBackwardBackward0
+hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor | nn_activations.yaml:180 | CPU=activations_backward.shrink_backward | CUDA=activations_backward.shrink_backward | Meta=activations_backward.shrink_backward | Autograd=_generated.autograd_nodes.HardshrinkBackwardBackward0
+softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor | nn_activations.yaml:185 | CPU=activations_backward.shrink_backward | CUDA=activations_backward.shrink_backward | Meta=activations_backward.shrink_backward | Autograd=_generated.autograd_nodes.SoftshrinkBackwardBackward0
+glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor | nn_activations.yaml:190 | CPU=activations_backward.glu_backward | CUDA=activations_backward.glu_backward | Meta=activations_backward.glu_backward | Autograd=_generated.autograd_nodes.GluBackwardBackward0
+logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor | nn_activations.yaml:193 | CPU=activations_backward.logit_backward | CUDA=activations_backward.logit_backward | Meta=activations_backward.logit_backward | Autograd=_generated.autograd_nodes.LogitBackwardBackward0
+infinitely_differentiable_gelu_backward(Tensor grad, Tensor self) -> Tensor | nn_activations.yaml:198 | CompositeImplicitAutograd=activations_backward.infinitely_differentiable_gelu_backward
+sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor | nn_activations.yaml:201 | CPU=activations_backward.sigmoid_backward | CUDA=activations_backward.sigmoid_backward | Meta=activations_backward.sigmoid_backward | Autograd=_generated.autograd_nodes.SigmoidBackwardBackward0
+tanh_backward(Tensor grad_output, Tensor output) -> Tensor | nn_activations.yaml:206 | CPU=activations_backward.tanh_backward | CUDA=activations_backward.tanh_backward | Meta=activations_backward.tanh_backward | Autograd=_generated.autograd_nodes.TanhBackwardBackward0
+_softmax(Tensor self, int dim, bool half_to_float) -> Tensor | nn_activations.yaml:211 | CPU=softmax._softmax | Meta=softmax._softmax | CUDA=cuda.softmax._softmax | Autograd=_generated.autograd_kernels._softmax
+_softmax.out(Tensor self, int dim, bool half_to_float, *, Tensor(a!) out) -> Tensor(a!) | nn_activations.yaml:211 | CPU=_generated.variants._softmax_out | Meta=_generated.variants._softmax_out | CUDA=_generated.cuda_variants._softmax_out | Autograd=autograd.manual.out_variant
+_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor | nn_activations.yaml:215 | CPU=softmax._log_softmax | Meta=softmax._log_softmax | CUDA=cuda.softmax._log_softmax | Autograd=_generated.autograd_kernels._log_softmax
+_log_softmax.out(Tensor self, int dim, bool half_to_float, *, Tensor(a!) out) -> Tensor(a!) | nn_activations.yaml:215 | CPU=_generated.variants._log_softmax_out | Meta=_generated.variants._log_softmax_out | CUDA=_generated.cuda_variants._log_softmax_out | Autograd=autograd.manual.out_variant
+_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor | nn_activations.yaml:219 | CPU=softmax._softmax_backward_data | Meta=softmax._softmax_backward_data | CUDA=cuda.softmax._softmax_backward_data | Autograd=_generated.autograd_nodes.SoftmaxBackwardDataBackward0
+_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor | nn_activations.yaml:223 | CPU=softmax._log_softmax_backward_data | Meta=softmax._log_softmax_backward_data | CUDA=cuda.softmax._log_softmax_backward_data | Autograd=_generated.autograd_nodes.LogSoftmaxBackwardDataBackward0
+softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor | nn_activations.yaml:227 | CompositeImplicitAutograd=softmax.softmax
+softmax.int_out(Tensor self, int dim, ScalarType? dtype=None, *, Tensor(a!) out) -> Tensor(a!) | nn_activations.yaml:227 | CompositeExplicitAutograd=_generated.variants.softmax_int_out | Autograd=autograd.manual.out_variant
+log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor | nn_activations.yaml:232 | CompositeImplicitAutograd=softmax.log_softmax
+log_softmax.int_out(Tensor self, int dim, ScalarType? dtype=None, *, Tensor(a!) out) -> Tensor(a!) | nn_activations.yaml:232 | CompositeExplicitAutograd=_generated.variants.log_softmax_int_out | Autograd=autograd.manual.out_variant
+_native_multi_head_attention(Tensor query, Tensor key, Tensor value, int embed_dim, int num_head, Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, Tensor? mask=None, bool need_weights=True, bool average_attn_weights=True, int? mask_type=None) -> (Tensor, Tensor) | nn_attention.yaml:2 | CompositeImplicitAutograd=native_attention._native_multi_head_attention
+_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, bool use_gelu, bool norm_first, float eps, Tensor norm_weight_1, Tensor norm_bias_1, Tensor norm_weight_2, Tensor norm_bias_2, Tensor ffn_weight_1, Tensor ffn_bias_1, Tensor ffn_weight_2, Tensor ffn_bias_2, Tensor? mask=None, int? mask_type=None) -> Tensor | nn_attention.yaml:4 | CompositeImplicitAutograd=native_attention._transformer_encoder_layer_fwd
+scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor | nn_attention.yaml:8 | CompositeImplicitAutograd=attention.scaled_dot_product_attention
+convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor | nn_convolution.yaml:2 | CPU=convolution.convolution | Meta=convolution.convolution | CUDA=cuda.convolution.convolution | Autograd=_generated.autograd_kernels.convolution
+_convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32) -> Tensor | nn_convolution.yaml:4 | CompositeImplicitAutograd=convolution._convolution
+convolution_backward(Tensor grad_output, Tensor input, Tensor weight, int[]? bias_sizes, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor) | nn_convolution.yaml:6 | CPU=convolution_backward.convolution_backward | CUDA=cuda.convolution.convolution_backward | Autograd=_generated.autograd_nodes.ConvolutionBackwardBackward0
+conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor | nn_convolution.yaml:9 | CompositeImplicitAutograd=convolution.conv1d
+conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding="valid", int[1] dilation=1, int groups=1) -> Tensor | nn_convolution.yaml:11 | CompositeImplicitAutograd=convolution.conv1d_padding
+conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1) -> Tensor | nn_convolution.yaml:13 | CompositeImplicitAutograd=convolution.conv2d
+conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str padding="valid", int[2] dilation=1, int groups=1) -> Tensor | nn_convolution.yaml:15 | CompositeImplicitAutograd=convolution.conv2d_padding
+conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] dilation=1, int groups=1) -> Tensor | nn_convolution.yaml:17 | CompositeImplicitAutograd=convolution.conv3d
+conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str padding="valid", int[3] dilation=1, int groups=1) -> Tensor | nn_convolution.yaml:19 | CompositeImplicitAutograd=convolution.conv3d_padding
+_convolution_mode(Tensor input, Tensor weight, Tensor? bias, int[] stride, str padding, int[] dilation, int groups) -> Tensor | nn_convolution.yaml:21 | CompositeImplicitAutograd=convolution._convolution_mode
+conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor | nn_convolution.yaml:23 | CompositeImplicitAutograd=convolution.conv_transpose1d
+conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] output_padding=0, int groups=1, int[3] dilation=1) -> Tensor | nn_convolution.yaml:25 | CompositeImplicitAutograd=convolution.conv_transpose3d
+conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor | nn_convolution.yaml:27 | CompositeImplicitAutograd=convolution.conv_transpose2d
+conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor | nn_convolution.yaml:29 | CPU=conv_tbc.conv_tbc | Autograd=_generated.autograd_nodes.ConvTbcBackward0
+conv_tbc_backward(Tensor self, Tensor input, Tensor weight, Tensor bias, int pad) -> (Tensor, Tensor, Tensor) | nn_convolution.yaml:31 | CompositeImplicitAutograd=conv_tbc.conv_tbc_backward
+embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> (Tensor, Tensor, Tensor, Tensor) | nn_embedding.yaml:2 | CompositeImplicitAutograd=embedding_bag.embedding_bag
+embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor) | nn_embedding.yaml:4 | CompositeImplicitAutograd=embedding_bag.embedding_bag_padding_idx
+_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor) | nn_embedding.yaml:6 | CPU=embedding_bag._embedding_bag | Autograd=_generated.autograd_nodes.EmbeddingBagBackward0
+_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor) | nn_embedding.yaml:8 | CPU=embedding_bag._embedding_bag | Autograd=_generated.autograd_nodes.EmbeddingBagForwardOnlyBackward0
+_embedding_bag_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor bag_size, Tensor maximum_indices, int num_weights, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, int padding_idx=-1) -> Tensor | nn_embedding.yaml:10 | CPU=embedding_bag_backward._embedding_bag_backward | Autograd=_generated.autograd_nodes.EmbeddingBagBackwardBackward0
+_embedding_bag_dense_backward(Tensor grad, Tensor indices, Tensor offset2bag, Tensor bag_size, Tensor maximum_indices, int num_weights, bool scale_grad_by_freq, int mode, Tensor? per_sample_weights, int padding_idx=-1) -> Tensor | nn_embedding.yaml:13 | CPU=embedding_bag_backward._embedding_bag_dense_backward | Autograd=_generated.autograd_nodes.EmbeddingBagDenseBackwardBackward0
+_embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor indices, Tensor offsets, Tensor offset2bag, int mode, int padding_idx=-1) -> Tensor | nn_embedding.yaml:16 | CPU=embedding_bag_backward._embedding_bag_per_sample_weights_backward | Autograd=_generated.autograd_nodes.EmbeddingBagPerSampleWeightsBackwardBackward0
+nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight) | nn_losses.yaml:2 | CPU=nll_loss.nll_loss_forward | Meta=nll_loss.nll_loss_forward | CUDA=cuda.nll_loss.nll_loss_forward | Autograd=_generated.autograd_kernels.nll_loss_forward
+nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight) | nn_losses.yaml:6 | CPU=nll_loss.nll_loss2d_forward | Meta=nll_loss.nll_loss2d_forward | CUDA=cuda.nll_loss.nll_loss2d_forward | Autograd=_generated.autograd_nodes.NllLoss2DBackward0
+mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor | nn_losses.yaml:9 | CPU=losses.mse_loss | CUDA=losses.mse_loss | Meta=losses.mse_loss | Autograd=_generated.autograd_kernels.mse_loss
+mse_loss.out(Tensor self, Tensor target, int reduction=1, *, Tensor(a!) out) -> Tensor(a!) | nn_losses.yaml:9 | CPU=_generated.variants.mse_loss_out | CUDA=_generated.variants.mse_loss_out | Meta=_generated.variants.mse_loss_out | Autograd=autograd.manual.out_variant
+smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor | nn_losses.yaml:16 | CPU=losses.smooth_l1_loss | CUDA=losses.smooth_l1_loss | Meta=losses.smooth_l1_loss | Autograd=_generated.autograd_nodes.SmoothL1LossBackward0
+smooth_l1_loss.out(Tensor self, Tensor target, int reduction=1, float beta=1.0, *, Tensor(a!) out) -> Tensor(a!) | nn_losses.yaml:16 | CPU=_generated.variants.smooth_l1_loss_out | CUDA=_generated.variants.smooth_l1_loss_out | Meta=_generated.variants.smooth_l1_loss_out | Autograd=autograd.manual.out_variant
+huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor | nn_losses.yaml:23 | CPU=losses.huber_loss | CUDA=losses.huber_loss | Meta=losses.huber_loss | Autograd=_generated.autograd_nodes.HuberLossBackward0
+huber_loss.out(Tensor self, Tensor target, int reduction=1, float delta=1.0, *, Tensor(a!) out) -> Tensor(a!) | nn_losses.yaml:23 | CPU=_generated.variants.huber_loss_out | CUDA=_generated.variants.huber_loss_out | Meta=_generated.variants.huber_loss_out | Autograd=autograd.manual.out_variant
+binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor | nn_losses.yaml:28 | CPU=losses.binary_cross_entropy | CUDA=losses.binary_cross_entropy | Meta=losses.binary_cross_entropy | Autograd=_generated.autograd_nodes.BinaryCrossEntropyBackward0
+binary_cross_entropy.out(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, *, Tensor(a!) out) -> Tensor(a!) | nn_losses.yaml:28 | CPU=_generated.variants.binary_cross_entropy_out | CUDA=_generated.variants.binary_cross_entropy_out | Meta=_generated.variants.binary_cross_entropy_out | Autograd=autograd.manual.out_variant
+nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight) -> Tensor | nn_losses.yaml:33 | CPU=nll_loss.nll_loss_backward | Meta=nll_loss.nll_loss_backward | CUDA=cuda.nll_loss.nll_loss_backward | Autograd=_generated.autograd_nodes.NllLossBackwardBackward0
+nll_loss2d_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight) -> Tensor | nn_losses.yaml:37 | CPU=nll_loss.nll_loss2d_backward | Meta=nll_loss.nll_loss2d_backward | CUDA=cuda.nll_loss.nll_loss2d_backward | Autograd=_generated.autograd_nodes.NllLoss2DBackwardBackward0
+mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor | nn_losses.yaml:40 | CPU=losses_backward.mse_loss_backward | CUDA=losses_backward.mse_loss_backward | Meta=losses_backward.mse_loss_backward | Autograd=_generated.autograd_nodes.MseLossBackwardBackward0
+smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float beta) -> Tensor | nn_losses.yaml:43 | CPU=losses_backward.smooth_l1_loss_backward | CUDA=losses_backward.smooth_l1_loss_backward | Meta=losses_backward.smooth_l1_loss_backward | Autograd=_generated.autograd_nodes.SmoothL1LossBackwardBackward0
+huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float delta) -> Tensor | nn_losses.yaml:46 | CPU=losses_backward.huber_loss_backward | CUDA=losses_backward.huber_loss_backward | Meta=losses_backward.huber_loss_backward | Autograd=_generated.autograd_nodes.HuberLossBackwardBackward0
+binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor | nn_losses.yaml:49 | CPU=losses_backward.binary_cross_entropy_backward | CUDA=losses_backward.binary_cross_entropy_backward | Meta=losses_backward.binary_cross_entropy_backward | Autograd=_generated.autograd_nodes.BinaryCrossEntropyBackwardBackward0
+nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor | nn_losses.yaml:52 | CompositeImplicitAutograd=nll_loss.nll_loss
+nll_loss.out(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100, *, Tensor(a!) out) -> Tensor(a!) | nn_losses.yaml:52 | CompositeExplicitAutograd=_generated.variants.nll_loss_out | Autograd=autograd.manual.out_variant
+nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor | nn_losses.yaml:56 | CompositeImplicitAutograd=nll_loss.nll_loss2d
+nll_loss2d.out(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100, *, Tensor(a!) out) -> Tensor(a!) | nn_losses.yaml:56 | CompositeExplicitAutograd=_generated.variants.nll_loss2d_out | Autograd=autograd.manual.out_variant
+nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor | nn_losses.yaml:60 | CompositeImplicitAutograd=nll_loss.nll_loss_nd
+cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100, float label_smoothing=0.0) -> Tensor | nn_losses.yaml:63 | CompositeImplicitAutograd=nll_loss.cross_entropy_loss
+l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor | nn_losses.yaml:66 | CompositeImplicitAutograd=losses.l1_loss
+binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor | nn_losses.yaml:69 | CompositeExplicitAutograd=losses.binary_cross_entropy_with_logits | Autograd=_generated.autograd_nodes.BinaryCrossEntropyWithLogitsBackward0
+kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor | nn_losses.yaml:71 | CompositeImplicitAutograd=losses.kl_div
+cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor | nn_losses.yaml:73 | CompositeImplicitAutograd=losses.cosine_similarity
+one_hot(Tensor self, int num_classes=-1) -> Tensor | nn_losses.yaml:75 | CompositeImplicitAutograd=losses.one_hot
+margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1) -> Tensor | nn_losses.yaml:79 | CompositeImplicitAutograd=margin_losses.margin_ranking_loss
+hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=1) -> Tensor | nn_losses.yaml:81 | CompositeImplicitAutograd=margin_losses.hinge_embedding_loss
+cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1) -> Tensor | nn_losses.yaml:83 | CompositeImplicitAutograd=margin_losses.cosine_embedding_loss
+triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2.0, float eps=1e-06, bool swap=False, int reduction=1) -> Tensor | nn_losses.yaml:85 | CompositeImplicitAutograd=margin_losses.triplet_margin_loss
+poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor | nn_losses.yaml:87 | CompositeImplicitAutograd=margin_losses.poisson_nll_loss
+soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor | nn_losses.yaml:89 | CompositeExplicitAutograd=margin_losses.soft_margin_loss | Autograd=_generated.autograd_nodes.SoftMarginLossBackward0
+soft_margin_loss.out(Tensor self, Tensor target, int reduction=1, *, Tensor(a!) out) -> Tensor(a!) | nn_losses.yaml:89 | CompositeExplicitAutograd=_generated.variants.soft_margin_loss_out | Autograd=autograd.manual.out_variant
+soft_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor | nn_losses.yaml:95 | CompositeExplicitAutograd=margin_losses.soft_margin_loss_backward | Autograd=_generated.autograd_nodes.SoftMarginLossBackwardBackward0
+multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1) -> Tensor | nn_losses.yaml:98 | CPU=multi_margin_losses.multi_margin_loss | Autograd=_generated.autograd_nodes.MultiMarginLossBackward0
+multi_margin_loss.out(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1, *, Tensor(a!) out) -> Tensor(a!) | nn_losses.yaml:98 | CPU=_generated.variants.multi_margin_loss_out | Autograd=autograd.manual.out_variant
+multi_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, Scalar p, Scalar margin, Tensor? weight=None, int reduction=1) -> Tensor | nn_losses.yaml:103 | CPU=multi_margin_losses.multi_margin_loss_backward | Autograd=_generated.autograd_nodes.MultiMarginLossBackwardBackward0
+multilabel_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor | nn_losses.yaml:106 | CompositeImplicitAutograd=multi_margin_losses.multilabel_margin_loss
+multilabel_margin_loss.out(Tensor self, Tensor target, int reduction=1, *, Tensor(a!) out) -> Tensor(a!) | nn_losses.yaml:106 | CompositeExplicitAutograd=_generated.variants.multilabel_margin_loss_out | Autograd=autograd.manual.out_variant
+multilabel_margin_loss_forward(Tensor self, Tensor target, int reduction) -> (Tensor output, Tensor is_target) | nn_losses.yaml:111 | CPU=multi_margin_losses.multilabel_margin_loss_forward | Autograd=_generated.autograd_nodes.MultilabelMarginLossBackward0
+multilabel_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, Tensor is_target) -> Tensor | nn_losses.yaml:114 | CPU=multi_margin_losses.multilabel_margin_loss_backward | Autograd=_generated.autograd_nodes.MultilabelMarginLossBackwardBackward0
+ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, int reduction=1, bool zero_infinity=False) -> Tensor | nn_losses.yaml:117 | CompositeImplicitAutograd=ctc_loss.ctc_loss_int_list
+ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, int reduction=1, bool zero_infinity=False) -> Tensor | nn_losses.yaml:119 | CompositeImplicitAutograd=ctc_loss.ctc_loss_tensor
+_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor) | nn_losses.yaml:121 | CPU=ctc_loss._ctc_loss | Autograd=_generated.autograd_nodes.CtcLossBackward0
+_ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor) | nn_losses.yaml:124 | CPU=ctc_loss._ctc_loss_tensor | Autograd=_generated.autograd_nodes.CtcLossBackward1
+_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor | nn_losses.yaml:127 | CPU=ctc_loss._ctc_loss_backward | Autograd=_generated.autograd_nodes.CtcLossBackwardBackward0
+_ctc_loss_backward.Tensor(Tensor grad, Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor | nn_losses.yaml:130 | CPU=ctc_loss._ctc_loss_backward_tensor | Autograd=_generated.autograd_nodes.CtcLossBackwardBackward1
+native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor) | nn_normalization.yaml:2 | CPU=normalization.native_layer_norm | Meta=normalization.native_layer_norm | CUDA=cuda.normalization.native_layer_norm | Autograd=_generated.autograd_kernels.native_layer_norm
+native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) -> (Tensor, Tensor, Tensor) | nn_normalization.yaml:4 | CPU=normalization.native_group_norm | Meta=normalization.native_group_norm | CUDA=cuda.normalization.native_group_norm | Autograd=_generated.autograd_nodes.NativeGroupNormBackward0
+native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor) | nn_normalization.yaml:6 | CPU=normalization.native_batch_norm | Meta=normalization.native_batch_norm | CUDA=cuda.normalization.native_batch_norm | Autograd=_generated.autograd_kernels.native_batch_norm
+native_batch_norm.out(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!)) | nn_normalization.yaml:6 | CPU=_generated.variants.native_batch_norm_out | Meta=_generated.variants.native_batch_norm_out | CUDA=_generated.cuda_variants.native_batch_norm_out | Autograd=autograd.manual.out_variant
+native_layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor) | nn_normalization.yaml:9 | CPU=normalization_backward.native_layer_norm_backward | CUDA=cuda.normalization_backward.native_layer_norm_backward | Autograd=_generated.autograd_nodes.NativeLayerNormBackwardBackward0
+native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int N, int C, int HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor) | nn_normalization.yaml:12 | CPU=normalization_backward.native_group_norm_backward | CUDA=cuda.normalization_backward.native_group_norm_backward | Autograd=_generated.autograd_nodes.NativeGroupNormBackwardBackward0
+native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor) | nn_normalization.yaml:15 | CPU=normalization_backward.native_batch_norm_backward | CUDA=cuda.normalization_backward.native_batch_norm_backward | Autograd=_generated.autograd_nodes.NativeBatchNormBackwardBackward0
+embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor | nn_normalization.yaml:18 | CPU=embedding.embedding | Meta=embedding.embedding | CUDA=cuda.embedding.embedding | Autograd=_generated.autograd_kernels.embedding
+embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, int padding_idx, bool scale_grad_by_freq) -> Tensor | nn_normalization.yaml:20 | CPU=embedding.embedding_dense_backward | CUDA=cuda.embedding.embedding_dense_backward | Autograd=_generated.autograd_nodes.EmbeddingDenseBackwardBackward0
+embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!) | nn_normalization.yaml:23 | CPU=embedding.embedding_renorm_ | CUDA=cuda.embedding.embedding_renorm_ | Autograd=_generated.autograd_nodes.EmbeddingRenormBackward0
+layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor | nn_normalization.yaml:25 | CompositeImplicitAutograd=normalization.layer_norm
+group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True) -> Tensor | nn_normalization.yaml:27 | CompositeImplicitAutograd=normalization.group_norm
+batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor | nn_normalization.yaml:29 | CompositeImplicitAutograd=normalization.batch_norm
+dropout(Tensor input, float p, bool train) -> Tensor | nn_normalization.yaml:31 | CompositeImplicitAutograd=dropout.dropout
+dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!) | nn_normalization.yaml:34 | CompositeImplicitAutograd=dropout.dropout_
+native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor) | nn_normalization.yaml:37 | CPU=dropout.native_dropout | Meta=dropout.native_dropout | CUDA=cuda.dropout.native_dropout | Autograd=_generated.autograd_kernels.native_dropout
+native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor | nn_normalization.yaml:40 | CPU=dropout.native_dropout_backward | CUDA=cuda.dropout.native_dropout_backward | Autograd=_generated.autograd_nodes.NativeDropoutBackwardBackward0
+instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor | nn_normalization.yaml:44 | CompositeImplicitAutograd=normalization_composed.instance_norm
+rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor | nn_normalization.yaml:46 | CompositeImplicitAutograd=normalization_composed.rms_norm
+bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor | nn_normalization.yaml:48 | CompositeImplicitAutograd=bilinear.bilinear
+pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False) -> Tensor | nn_normalization.yaml:50 | CompositeImplicitAutograd=bilinear.pairwise_distance
+feature_dropout(Tensor input, float p, bool train) -> Tensor | nn_normalization.yaml:52 | CompositeImplicitAutograd=dropout.feature_dropout
+feature_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!) | nn_normalization.yaml:55 | CompositeImplicitAutograd=dropout.feature_dropout_
+alpha_dropout(Tensor input, float p, bool train) -> Tensor | nn_normalization.yaml:58 | CompositeImplicitAutograd=dropout.alpha_dropout
+alpha_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!) | nn_normalization.yaml:61 | CompositeImplicitAutograd=dropout.alpha_dropout_
+feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor | nn_normalization.yaml:64 | CompositeImplicitAutograd=dropout.feature_alpha_dropout
+feature_alpha_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!) | nn_normalization.yaml:67 | CompositeImplicitAutograd=dropout.feature_alpha_dropout_
+max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor) | nn_pooling.yaml:2 | CPU=pooling.max_pool2d_with_indices | Meta=pooling.max_pool2d_with_indices | CUDA=cuda.pooling.max_pool2d_with_indices | Autograd=_generated.autograd_kernels.max_pool2d_with_indices
+max_pool2d_with_indices.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!)) | nn_pooling.yaml:2 | CPU=_generated.variants.max_pool2d_with_indices_out | Meta=_generated.variants.max_pool2d_with_indices_out | CUDA=_generated.cuda_variants.max_pool2d_with_indices_out | Autograd=autograd.manual.out_variant
+avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor | nn_pooling.yaml:7 | CPU=pooling.avg_pool2d | Meta=pooling.avg_pool2d | CUDA=cuda.pooling.avg_pool2d | Autograd=_generated.autograd_nodes.AvgPool2DBackward0
+avg_pool2d.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None, *, Tensor(a!) out) -> Tensor(a!) | nn_pooling.yaml:7 | CPU=_generated.variants.avg_pool2d_out | Meta=_generated.variants.avg_pool2d_out | CUDA=_generated.cuda_variants.avg_pool2d_out | Autograd=autograd.manual.out_variant
+_adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor | nn_pooling.yaml:12 | CPU=pooling._adaptive_avg_pool2d | Meta=pooling._adaptive_avg_pool2d | CUDA=cuda.pooling._adaptive_avg_pool2d | Autograd=_generated.autograd_nodes.AdaptiveAvgPool2DBackward0
+max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor | nn_pooling.yaml:14 | CPU=pooling_backward.max_pool2d_with_indices_backward | Meta=pooling_backward.max_pool2d_with_indices_backward | CUDA=cuda.pooling.max_pool2d_with_indices_backward | Autograd=_generated.autograd_nodes.MaxPool2DWithIndicesBackwardBackward0
+avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor | nn_pooling.yaml:18 | CPU=pooling_backward.avg_pool2d_backward | Meta=pooling_backward.avg_pool2d_backward | CUDA=cuda.pooling.avg_pool2d_backward | Autograd=_generated.autograd_nodes.AvgPool2DBackwardBackward0
+_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor | nn_pooling.yaml:22 | CPU=pooling_backward._adaptive_avg_pool2d_backward | Meta=pooling_backward._adaptive_avg_pool2d_backward | CUDA=cuda.pooling._adaptive_avg_pool2d_backward | Autograd=_generated.autograd_nodes.AdaptiveAvgPool2DBackwardBackward0
+max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor | nn_pooling.yaml:25 | CompositeImplicitAutograd=pooling.max_pool2d
+adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor | nn_pooling.yaml:27 | CompositeImplicitAutograd=pooling.adaptive_avg_pool2d
+adaptive_avg_pool2d.out(Tensor self, int[2] output_size, *, Tensor(a!) out) -> Tensor(a!) | nn_pooling.yaml:27 | CompositeExplicitAutograd=_generated.variants.adaptive_avg_pool2d_out | Autograd=autograd.manual.out_variant
+max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> Tensor | nn_pooling.yaml:31 | CompositeImplicitAutograd=pooling_1d.max_pool1d
+max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor) | nn_pooling.yaml:33 | CompositeImplicitAutograd=pooling_1d.max_pool1d_with_indices
+max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor | nn_pooling.yaml:35 | CompositeImplicitAutograd=pooling_3d.max_pool3d
+avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor | nn_pooling.yaml:37 | CompositeImplicitAutograd=pooling_1d.avg_pool1d
+avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor | nn_pooling.yaml:39 | CPU=pooling_3d.avg_pool3d | Meta=pooling_3d.avg_pool3d | Autograd=_generated.autograd_nodes.AvgPool3DBackward0
+avg_pool3d.out(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None, *, Tensor(a!) out) -> Tensor(a!) | nn_pooling.yaml:39 | CPU=_generated.variants.avg_pool3d_out | Meta=_generated.variants.avg_pool3d_out | Autograd=autograd.manual.out_variant
+avg_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor | nn_pooling.yaml:45 | CPU=pooling_3d.avg_pool3d_backward | Autograd=_generated.autograd_nodes.AvgPool3DBackwardBackward0
+max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor) | nn_pooling.yaml:49 | CPU=pooling_3d.max_pool3d_with_indices | Meta=pooling_3d.max_pool3d_with_indices | Autograd=_generated.autograd_nodes.MaxPool3DWithIndicesBackward0
+max_pool3d_with_indices_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, int[3] dilation, bool ceil_mode, Tensor indices) -> Tensor | nn_pooling.yaml:52 | CPU=pooling_3d.max_pool3d_with_indices_backward | Autograd=_generated.autograd_nodes.MaxPool3DWithIndicesBackwardBackward0
+fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, Tensor) | nn_pooling.yaml:55 | CPU=fractional_pooling.fractional_max_pool2d | Autograd=_generated.autograd_nodes.FractionalMaxPool2DBackward0
+fractional_max_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] output_size, Tensor indices) -> Tensor | nn_pooling.yaml:59 | CPU=fractional_pooling.fractional_max_pool2d_backward | Autograd=_generated.autograd_nodes.FractionalMaxPool2DBackwardBackward0
+fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor, Tensor) | nn_pooling.yaml:63 | CPU=fractional_pooling.fractional_max_pool3d | Autograd=_generated.autograd_nodes.FractionalMaxPool3DBackward0
+fractional_max_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] output_size, Tensor indices) -> Tensor | nn_pooling.yaml:67 | CPU=fractional_pooling.fractional_max_pool3d_backward | Autograd=_generated.autograd_nodes.FractionalMaxPool3DBackwardBackward0
+max_unpool2d(Tensor self, Tensor indices, int[2] output_size) -> Tensor | nn_pooling.yaml:70 | CPU=unpooling.max_unpool2d | Autograd=_generated.autograd_nodes.MaxUnpool2DBackward0
+max_unpool2d.out(Tensor self, Tensor indices, int[2] output_size, *, Tensor(a!) out) -> Tensor(a!) | nn_pooling.yaml:70 | CPU=_generated.variants.max_unpool2d_out | Autograd=autograd.manual.out_variant
+max_unpool3d(Tensor self, Tensor indices, int[3] output_size, int[3] stride, int[3] padding) -> Tensor | nn_pooling.yaml:75 | CPU=unpooling.max_unpool3d | Autograd=_generated.autograd_nodes.MaxUnpool3DBackward0
+max_unpool3d.out(Tensor self, Tensor indices, int[3] output_size, int[3] stride, int[3] padding, *, Tensor(a!) out) -> Tensor(a!) | nn_pooling.yaml:75 | CPU=_generated.variants.max_unpool3d_out | Autograd=autograd.manual.out_variant
+adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor | nn_pooling.yaml:80 | CompositeImplicitAutograd=pooling_1d.adaptive_avg_pool1d
+adaptive_avg_pool3d(Tensor self, int[3] output_size) -> Tensor | nn_pooling.yaml:82 | CompositeImplicitAutograd=pooling_3d.adaptive_avg_pool3d
+adaptive_avg_pool3d.out(Tensor self, int[3] output_size, *, Tensor(a!) out) -> Tensor(a!) | nn_pooling.yaml:82 | CompositeExplicitAutograd=_generated.variants.adaptive_avg_pool3d_out | Autograd=autograd.manual.out_variant
+_adaptive_avg_pool3d(Tensor self, int[3] output_size) -> Tensor | nn_pooling.yaml:87 | CPU=pooling_3d._adaptive_avg_pool3d | Autograd=_generated.autograd_nodes.AdaptiveAvgPool3DBackward0
+_adaptive_avg_pool3d_backward(Tensor grad_output, Tensor self) -> Tensor | nn_pooling.yaml:89 | CPU=pooling_3d._adaptive_avg_pool3d_backward | Autograd=_generated.autograd_nodes.AdaptiveAvgPool3DBackwardBackward0
+adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor) | nn_pooling.yaml:92 | CompositeImplicitAutograd=adaptive_max_pooling.adaptive_max_pool1d
+adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor) | nn_pooling.yaml:94 | CPU=adaptive_max_pooling.adaptive_max_pool2d | Meta=adaptive_max_pooling.adaptive_max_pool2d | Autograd=_generated.autograd_nodes.AdaptiveMaxPool2DBackward0
+adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor) | nn_pooling.yaml:98 | CPU=adaptive_max_pooling.adaptive_max_pool3d | Meta=adaptive_max_pooling.adaptive_max_pool3d | Autograd=_generated.autograd_nodes.AdaptiveMaxPool3DBackward0
+pixel_shuffle(Tensor self, int upscale_factor) -> Tensor | nn_pooling.yaml:102 | CompositeImplicitAutograd=shuffling.pixel_shuffle
+pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor | nn_pooling.yaml:104 | CompositeImplicitAutograd=shuffling.pixel_unshuffle
+channel_shuffle(Tensor self, int groups) -> Tensor | nn_pooling.yaml:106 | CompositeImplicitAutograd=shuffling.channel_shuffle
+native_channel_shuffle(Tensor self, int groups) -> Tensor | nn_pooling.yaml:108 | CompositeImplicitAutograd=shuffling.channel_shuffle
+constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor | nn_pooling.yaml:110 | CPU=padding.constant_pad_nd | CUDA=padding.constant_pad_nd | Meta=padding.constant_pad_nd | Autograd=_generated.autograd_nodes.ConstantPadNdBackward0
+upsample_nearest2d.vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor | nn_pooling.yaml:112 | CompositeImplicitAutograd=resampling.upsample_nearest2d_vec
+upsample_nearest2d(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor | nn_pooling.yaml:115 | CPU=resampling.upsample_nearest2d | Meta=resampling.upsample_nearest2d | CUDA=cuda.upsampling.upsample_nearest2d | Autograd=_generated.autograd_nodes.UpsampleNearest2DBackward0
+upsample_nearest2d.out(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | nn_pooling.yaml:115 | CPU=_generated.variants.upsample_nearest2d_out | Meta=_generated.variants.upsample_nearest2d_out | CUDA=_generated.cuda_variants.upsample_nearest2d_out | Autograd=autograd.manual.out_variant
+upsample_bilinear2d.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor | nn_pooling.yaml:121 | CompositeImplicitAutograd=resampling.upsample_bilinear2d_vec
+upsample_bilinear2d(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor | nn_pooling.yaml:124 | CPU=resampling.upsample_bilinear2d | Meta=resampling.upsample_bilinear2d | CUDA=cuda.upsampling.upsample_bilinear2d | Autograd=_generated.autograd_nodes.UpsampleBilinear2DBackward0
+upsample_bilinear2d.out(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | nn_pooling.yaml:124 | CPU=_generated.variants.upsample_bilinear2d_out | Meta=_generated.variants.upsample_bilinear2d_out | CUDA=_generated.cuda_variants.upsample_bilinear2d_out | Autograd=autograd.manual.out_variant
+upsample_nearest2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, float? scales_h=None, float? scales_w=None) -> Tensor | nn_pooling.yaml:130 | CPU=resampling.upsample_nearest2d_backward | CUDA=cuda.upsampling.upsample_nearest2d_backward | Autograd=_generated.autograd_nodes.UpsampleNearest2DBackwardBackward0
+upsample_bilinear2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor | nn_pooling.yaml:134 | CPU=resampling.upsample_bilinear2d_backward | CUDA=cuda.upsampling.upsample_bilinear2d_backward | Autograd=_generated.autograd_nodes.UpsampleBilinear2DBackwardBackward0
+upsample_nearest1d.vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor | nn_pooling.yaml:138 | CompositeImplicitAutograd=upsampling.upsample_nearest1d_vec
+upsample_nearest1d(Tensor self, int[1] output_size, float? scales=None) -> Tensor | nn_pooling.yaml:141 | CPU=upsampling.upsample_nearest1d | Meta=upsampling.upsample_nearest1d | Autograd=_generated.autograd_nodes.UpsampleNearest1DBackward0
+upsample_nearest1d.out(Tensor self, int[1] output_size, float? scales=None, *, Tensor(a!) out) -> Tensor(a!) | nn_pooling.yaml:141 | CPU=_generated.variants.upsample_nearest1d_out | Meta=_generated.variants.upsample_nearest1d_out | Autograd=autograd.manual.out_variant
+upsample_nearest1d_backward(Tensor grad_output, int[1] output_size, int[3] input_size, float? scales=None) -> Tensor | nn_pooling.yaml:147 | CPU=upsampling.upsample_nearest1d_backward | Autograd=_generated.autograd_nodes.UpsampleNearest1DBackwardBackward0
+upsample_nearest3d.vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor | nn_pooling.yaml:151 | CompositeImplicitAutograd=upsampling.upsample_nearest3d_vec
+upsample_nearest3d(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor | nn_pooling.yaml:154 | CPU=upsampling.upsample_nearest3d | Meta=upsampling.upsample_nearest3d | Autograd=_generated.autograd_nodes.UpsampleNearest3DBackward0
+upsample_nearest3d.out(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | nn_pooling.yaml:154 | CPU=_generated.variants.upsample_nearest3d_out | Meta=_generated.variants.upsample_nearest3d_out | Autograd=autograd.manual.out_variant
+upsample_nearest3d_backward(Tensor grad_output, int[3] output_size, int[5] input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor | nn_pooling.yaml:160 | CPU=upsampling.upsample_nearest3d_backward | Autograd=_generated.autograd_nodes.UpsampleNearest3DBackwardBackward0
+_upsample_nearest_exact1d.vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor | nn_pooling.yaml:164 | CompositeImplicitAutograd=upsampling._upsample_nearest_exact1d_vec
+_upsample_nearest_exact1d(Tensor self, int[1] output_size, float? scales=None) -> Tensor | nn_pooling.yaml:167 | CPU=upsampling._upsample_nearest_exact1d | Meta=upsampling._upsample_nearest_exact1d | Autograd=_generated.autograd_nodes.UpsampleNearestExact1DBackward0
+_upsample_nearest_exact1d.out(Tensor self, int[1] output_size, float? scales=None, *, Tensor(a!) out) -> Tensor(a!) | nn_pooling.yaml:167 | CPU=_generated.variants._upsample_nearest_exact1d_out | Meta=_generated.variants._upsample_nearest_exact1d_out | Autograd=autograd.manual.out_variant
+_upsample_nearest_exact1d_backward(Tensor grad_output, int[1] output_size, int[3] input_size, float? scales=None) -> Tensor | nn_pooling.yaml:173 | CPU=upsampling._upsample_nearest_exact1d_backward | Autograd=_generated.autograd_nodes.UpsampleNearestExact1DBackwardBackward0
+_upsample_nearest_exact2d.vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor | nn_pooling.yaml:177 | CompositeImplicitAutograd=upsampling._upsample_nearest_exact2d_vec
+_upsample_nearest_exact2d(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor | nn_pooling.yaml:180 | CPU=upsampling._upsample_nearest_exact2d | Meta=upsampling._upsample_nearest_exact2d | Autograd=_generated.autograd_nodes.UpsampleNearestExact2DBackward0
+_upsample_nearest_exact2d.out(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | nn_pooling.yaml:180 | CPU=_generated.variants._upsample_nearest_exact2d_out | Meta=_generated.variants._upsample_nearest_exact2d_out | Autograd=autograd.manual.out_variant
+_upsample_nearest_exact2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, float? scales_h=None, float? scales_w=None) -> Tensor | nn_pooling.yaml:186 | CPU=upsampling._upsample_nearest_exact2d_backward | Autograd=_generated.autograd_nodes.UpsampleNearestExact2DBackwardBackward0
+_upsample_nearest_exact3d.vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor | nn_pooling.yaml:190 | CompositeImplicitAutograd=upsampling._upsample_nearest_exact3d_vec
+_upsample_nearest_exact3d(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor | nn_pooling.yaml:193 | CPU=upsampling._upsample_nearest_exact3d | Meta=upsampling._upsample_nearest_exact3d | Autograd=_generated.autograd_nodes.UpsampleNearestExact3DBackward0
+_upsample_nearest_exact3d.out(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | nn_pooling.yaml:193 | CPU=_generated.variants._upsample_nearest_exact3d_out | Meta=_generated.variants._upsample_nearest_exact3d_out | Autograd=autograd.manual.out_variant
+_upsample_nearest_exact3d_backward(Tensor grad_output, int[3] output_size, int[5] input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor | nn_pooling.yaml:199 | CPU=upsampling._upsample_nearest_exact3d_backward | Autograd=_generated.autograd_nodes.UpsampleNearestExact3DBackwardBackward0
+upsample_linear1d.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor | nn_pooling.yaml:203 | CompositeImplicitAutograd=upsampling.upsample_linear1d_vec
+upsample_linear1d(Tensor self, int[1] output_size, bool align_corners, float? scales=None) -> Tensor | nn_pooling.yaml:206 | CPU=upsampling.upsample_linear1d | Meta=upsampling.upsample_linear1d | Autograd=_generated.autograd_nodes.UpsampleLinear1DBackward0
+upsample_linear1d.out(Tensor self, int[1] output_size, bool align_corners, float? scales=None, *, Tensor(a!) out) -> Tensor(a!) | nn_pooling.yaml:206 | CPU=_generated.variants.upsample_linear1d_out | Meta=_generated.variants.upsample_linear1d_out | Autograd=autograd.manual.out_variant
+upsample_linear1d_backward(Tensor grad_output, int[1] output_size, int[3] input_size, bool align_corners, float? scales=None) -> Tensor | nn_pooling.yaml:212 | CPU=upsampling.upsample_linear1d_backward | Autograd=_generated.autograd_nodes.UpsampleLinear1DBackwardBackward0
+upsample_trilinear3d.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor | nn_pooling.yaml:216 | CompositeImplicitAutograd=upsampling.upsample_trilinear3d_vec
+upsample_trilinear3d(Tensor self, int[3] output_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor | nn_pooling.yaml:219 | CPU=upsampling.upsample_trilinear3d | Meta=upsampling.upsample_trilinear3d | Autograd=_generated.autograd_nodes.UpsampleTrilinear3DBackward0
+upsample_trilinear3d.out(Tensor self, int[3] output_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | nn_pooling.yaml:219 | CPU=_generated.variants.upsample_trilinear3d_out | Meta=_generated.variants.upsample_trilinear3d_out | Autograd=autograd.manual.out_variant
+upsample_trilinear3d_backward(Tensor grad_output, int[3] output_size, int[5] input_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor | nn_pooling.yaml:225 | CPU=upsampling.upsample_trilinear3d_backward | Autograd=_generated.autograd_nodes.UpsampleTrilinear3DBackwardBackward0
+upsample_bicubic2d.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor | nn_pooling.yaml:229 | CompositeImplicitAutograd=upsampling.upsample_bicubic2d_vec
+upsample_bicubic2d(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor | nn_pooling.yaml:232 | CPU=upsampling.upsample_bicubic2d | Meta=upsampling.upsample_bicubic2d | Autograd=_generated.autograd_nodes.UpsampleBicubic2DBackward0
+upsample_bicubic2d.out(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | nn_pooling.yaml:232 | CPU=_generated.variants.upsample_bicubic2d_out | Meta=_generated.variants.upsample_bicubic2d_out | Autograd=autograd.manual.out_variant
+upsample_bicubic2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor | nn_pooling.yaml:238 | CPU=upsampling.upsample_bicubic2d_backward | Autograd=_generated.autograd_nodes.UpsampleBicubic2DBackwardBackward0
+_upsample_bilinear2d_aa.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor | nn_pooling.yaml:242 | CompositeImplicitAutograd=upsampling._upsample_bilinear2d_aa_vec
+_upsample_bilinear2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor | nn_pooling.yaml:245 | CPU=upsampling._upsample_bilinear2d_aa | Meta=upsampling._upsample_bilinear2d_aa | Autograd=_generated.autograd_nodes.UpsampleBilinear2DAaBackward0
+_upsample_bilinear2d_aa.out(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | nn_pooling.yaml:245 | CPU=_generated.variants._upsample_bilinear2d_aa_out | Meta=_generated.variants._upsample_bilinear2d_aa_out | Autograd=autograd.manual.out_variant
+_upsample_bilinear2d_aa_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor | nn_pooling.yaml:251 | CPU=upsampling._upsample_bilinear2d_aa_backward | Autograd=_generated.autograd_nodes.UpsampleBilinear2DAaBackwardBackward0
+_upsample_bicubic2d_aa.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor | nn_pooling.yaml:255 | CompositeImplicitAutograd=upsampling._upsample_bicubic2d_aa_vec
+_upsample_bicubic2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor | nn_pooling.yaml:258 | CPU=upsampling._upsample_bicubic2d_aa | Meta=upsampling._upsample_bicubic2d_aa | Autograd=_generated.autograd_nodes.UpsampleBicubic2DAaBackward0
+_upsample_bicubic2d_aa.out(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | nn_pooling.yaml:258 | CPU=_generated.variants._upsample_bicubic2d_aa_out | Meta=_generated.variants._upsample_bicubic2d_aa_out | Autograd=autograd.manual.out_variant
+_upsample_bicubic2d_aa_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor | nn_pooling.yaml:264 | CPU=upsampling._upsample_bicubic2d_aa_backward | Autograd=_generated.autograd_nodes.UpsampleBicubic2DAaBackwardBackward0
+_upsample_lanczos2d_aa.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor | nn_pooling.yaml:268 | CompositeImplicitAutograd=upsampling._upsample_lanczos2d_aa_vec
+_upsample_lanczos2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor | nn_pooling.yaml:271 | CPU=upsampling._upsample_lanczos2d_aa | Meta=upsampling._upsample_lanczos2d_aa | Autograd=_generated.autograd_nodes.UpsampleLanczos2DAaBackward0
+_upsample_lanczos2d_aa.out(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!) | nn_pooling.yaml:271 | CPU=_generated.variants._upsample_lanczos2d_aa_out | Meta=_generated.variants._upsample_lanczos2d_aa_out | Autograd=autograd.manual.out_variant
+_upsample_lanczos2d_aa_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor | nn_pooling.yaml:277 | CPU=upsampling._upsample_lanczos2d_aa_backward | Autograd=_generated.autograd_nodes.UpsampleLanczos2DAaBackwardBackward0
+im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor | nn_pooling.yaml:281 | CPU=windows.im2col | CUDA=cuda.windows.im2col | Autograd=_generated.autograd_nodes.Im2ColBackward0
+im2col.out(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride, *, Tensor(a!) out) -> Tensor(a!) | nn_pooling.yaml:281 | CPU=_generated.variants.im2col_out | CUDA=_generated.cuda_variants.im2col_out | Autograd=autograd.manual.out_variant
+col2im(Tensor self, int[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor | nn_pooling.yaml:286 | CPU=windows.col2im | CUDA=cuda.windows.col2im | Autograd=_generated.autograd_nodes.Col2ImBackward0
+col2im.out(Tensor self, int[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride, *, Tensor(a!) out) -> Tensor(a!) | nn_pooling.yaml:286 | CPU=_generated.variants.col2im_out | CUDA=_generated.cuda_variants.col2im_out | Autograd=autograd.manual.out_variant
+pad(Tensor self, int[] pad, str mode="constant", float? value=None) -> Tensor | nn_pooling.yaml:291 | CompositeImplicitAutograd=padding.pad
+reflection_pad1d(Tensor self, int[2] padding) -> Tensor | nn_pooling.yaml:294 | CompositeExplicitAutograd=border_padding.reflection_pad1d | Autograd=_generated.autograd_nodes.ReflectionPad1DBackward0
+reflection_pad1d.out(Tensor self, int[2] padding, *, Tensor(a!) out) -> Tensor(a!) | nn_pooling.yaml:294 | CompositeExplicitAutograd=_generated.variants.reflection_pad1d_out | Autograd=autograd.manual.out_variant
+reflection_pad1d_backward(Tensor grad_output, Tensor self, int[2] padding) -> Tensor | nn_pooling.yaml:300 | CompositeExplicitAutograd=border_padding.reflection_pad1d_backward | Autograd=_generated.autograd_nodes.ReflectionPad1DBackwardBackward0
+replication_pad1d(Tensor self, int[2] padding) -> Tensor | nn_pooling.yaml:304 | CompositeExplicitAutograd=border_padding.replication_pad1d | Autograd=_generated.autograd_nodes.ReplicationPad1DBackward0
+replication_pad1d.out(Tensor self, int[2] padding, *, Tensor(a!) out) -> Tensor(a!) | nn_pooling.yaml:304 | CompositeExplicitAutograd=_generated.variants.replication_pad1d_out | Autograd=autograd.manual.out_variant
+replication_pad1d_backward(Tensor grad_output, Tensor self, int[2] padding) -> Tensor | nn_pooling.yaml:310 | CompositeExplicitAutograd=border_padding.replication_pad1d_backward | Autograd=_generated.autograd_nodes.ReplicationPad1DBackwardBackward0
+reflection_pad2d(Tensor self, int[4] padding) -> Tensor | nn_pooling.yaml:314 | CompositeExplicitAutograd=border_padding.reflection_pad2d | Autograd=_generated.autograd_nodes.ReflectionPad2DBackward0
+reflection_pad2d.out(Tensor self, int[4] padding, *, Tensor(a!) out) -> Tensor(a!) | nn_pooling.yaml:314 | CompositeExplicitAutograd=_generated.variants.reflection_pad2d_out | Autograd=autograd.manual.out_variant
+reflection_pad2d_backward(Tensor grad_output, Tensor self, int[4] padding) -> Tensor | nn_pooling.yaml:319 | CompositeExplicitAutograd=border_padding.reflection_pad2d_backward | Autograd=_generated.autograd_nodes.ReflectionPad2DBackwardBackward0
+replication_pad2d(Tensor self, int[4] padding) -> Tensor | nn_pooling.yaml:322 | CompositeExplicitAutograd=border_padding.replication_pad2d | Autograd=_generated.autograd_nodes.ReplicationPad2DBackward0
+replication_pad2d.out(Tensor self, int[4] padding, *, Tensor(a!) out) -> Tensor(a!) | nn_pooling.yaml:322 | CompositeExplicitAutograd=_generated.variants.replication_pad2d_out | Autograd=autograd.manual.out_variant
+replication_pad2d_backward(Tensor grad_output, Tensor self, int[4] padding) -> Tensor | nn_pooling.yaml:328 | CompositeExplicitAutograd=border_padding.replication_pad2d_backward | Autograd=_generated.autograd_nodes.ReplicationPad2DBackwardBackward0
+reflection_pad3d(Tensor self, int[6] padding) -> Tensor | nn_pooling.yaml:331 | CompositeExplicitAutograd=border_padding.reflection_pad3d | Autograd=_generated.autograd_nodes.ReflectionPad3DBackward0
+reflection_pad3d.out(Tensor self, int[6] padding, *, Tensor(a!) out) -> Tensor(a!) | nn_pooling.yaml:331 | CompositeExplicitAutograd=_generated.variants.reflection_pad3d_out | Autograd=autograd.manual.out_variant
+reflection_pad3d_backward(Tensor grad_output, Tensor self, int[6] padding) -> Tensor | nn_pooling.yaml:337 | CompositeExplicitAutograd=border_padding.reflection_pad3d_backward | Autograd=_generated.autograd_nodes.ReflectionPad3DBackwardBackward0
+replication_pad3d(Tensor self, int[6] padding) -> Tensor | nn_pooling.yaml:341 | CompositeExplicitAutograd=border_padding.replication_pad3d | Autograd=_generated.autograd_nodes.ReplicationPad3DBackward0
+replication_pad3d.out(Tensor self, int[6] padding, *, Tensor(a!) out) -> Tensor(a!) | nn_pooling.yaml:341 | CompositeExplicitAutograd=_generated.variants.replication_pad3d_out | Autograd=autograd.manual.out_variant
+replication_pad3d_backward(Tensor grad_output, Tensor self, int[6] padding) -> Tensor | nn_pooling.yaml:347 | CompositeExplicitAutograd=border_padding.replication_pad3d_backward | Autograd=_generated.autograd_nodes.ReplicationPad3DBackwardBackward0
+_pad_circular(Tensor self, int[] pad) -> Tensor | nn_pooling.yaml:350 | CompositeImplicitAutograd=padding._pad_circular
+_pad_enum(Tensor self, int[] pad, int mode, float? value=None) -> Tensor | nn_pooling.yaml:353 | CompositeImplicitAutograd=padding._pad_enum
+adaptive_max_pool2d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor | nn_pooling.yaml:356 | CPU=adaptive_max_pooling.adaptive_max_pool2d_backward | Autograd=_generated.autograd_nodes.AdaptiveMaxPool2DBackwardBackward0
+adaptive_max_pool3d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor | nn_pooling.yaml:360 | CPU=adaptive_max_pooling.adaptive_max_pool3d_backward | Autograd=_generated.autograd_nodes.AdaptiveMaxPool3DBackwardBackward0
+lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor) | nn_recurrent.yaml:2 | CompositeImplicitAutograd=recurrent.lstm
+lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor, Tensor) | nn_recurrent.yaml:5 | CompositeImplicitAutograd=recurrent.lstm_data
+gru.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor) | nn_recurrent.yaml:8 | CompositeImplicitAutograd=recurrent.gru
+gru.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor) | nn_recurrent.yaml:11 | CompositeImplicitAutograd=recurrent.gru_data
+rnn_tanh.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor) | nn_recurrent.yaml:14 | CompositeImplicitAutograd=recurrent.rnn_tanh
+rnn_tanh.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor) | nn_recurrent.yaml:17 | CompositeImplicitAutograd=recurrent.rnn_tanh_data
+rnn_relu.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor) | nn_recurrent.yaml:20 | CompositeImplicitAutograd=recurrent.rnn_relu
+rnn_relu.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor) | nn_recurrent.yaml:23 | CompositeImplicitAutograd=recurrent.rnn_relu_data
+lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> (Tensor, Tensor) | nn_recurrent.yaml:26 | CompositeImplicitAutograd=recurrent.lstm_cell
+gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor | nn_recurrent.yaml:28 | CompositeImplicitAutograd=recurrent.gru_cell
+rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor | nn_recurrent.yaml:30 | CompositeImplicitAutograd=recurrent.rnn_tanh_cell
+rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor | nn_recurrent.yaml:32 | CompositeImplicitAutograd=recurrent.rnn_relu_cell
+_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first) -> (Tensor, Tensor) | nn_recurrent.yaml:34 | CPU=packing._pack_padded_sequence | Autograd=_generated.autograd_nodes.PackPaddedSequenceBackward0
+_pack_padded_sequence_backward(Tensor grad, int[] input_size, Tensor batch_sizes, bool batch_first) -> Tensor | nn_recurrent.yaml:36 | CompositeImplicitAutograd=packing._pack_padded_sequence_backward
+_pad_packed_sequence(Tensor data, Tensor batch_sizes, bool batch_first, Scalar padding_value, int total_length) -> (Tensor, Tensor) | nn_recurrent.yaml:39 | CompositeImplicitAutograd=packing._pad_packed_sequence
+grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor | nn_vision.yaml:2 | CompositeImplicitAutograd=grid_sampler.grid_sampler
+grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor | nn_vision.yaml:4 | CPU=grid_sampler.grid_sampler_2d | Autograd=_generated.autograd_nodes.GridSampler2DBackward0
+grid_sampler_2d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> (Tensor, Tensor) | nn_vision.yaml:6 | CPU=grid_sampler.grid_sampler_2d_backward | Autograd=_generated.autograd_nodes.GridSampler2DBackwardBackward0
+grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor | nn_vision.yaml:9 | CPU=grid_sampler.grid_sampler_3d | Autograd=_generated.autograd_nodes.GridSampler3DBackward0
+grid_sampler_3d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> (Tensor, Tensor) | nn_vision.yaml:11 | CPU=grid_sampler.grid_sampler_3d_backward | Autograd=_generated.autograd_nodes.GridSampler3DBackwardBackward0
+affine_grid_generator(Tensor theta, int[] size, bool align_corners) -> Tensor | nn_vision.yaml:14 | CPU=grid_sampler.affine_grid_generator | Autograd=_generated.autograd_nodes.AffineGridGeneratorBackward0
+affine_grid_generator_backward(Tensor grad, int[] size, bool align_corners) -> Tensor | nn_vision.yaml:16 | CompositeImplicitAutograd=grid_sampler.affine_grid_generator_backward
+sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices) | order.yaml:2 | CPU=sorting.sort | Meta=sorting.sort | CUDA=cuda.sorting.sort | Autograd=_generated.autograd_nodes.SortBackward0
+sort.values(Tensor self, int dim=-1, bool descending=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | order.yaml:2 | CPU=_generated.variants.sort_values | Meta=_generated.variants.sort_values | CUDA=_generated.cuda_variants.sort_values | Autograd=autograd.manual.out_variant
+sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices) | order.yaml:7 | CPU=sorting.sort_stable | Meta=sorting.sort_stable | CUDA=cuda.sorting.sort_stable | Autograd=_generated.autograd_nodes.SortBackward1
+sort.values_stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | order.yaml:7 | CPU=_generated.variants.sort_values_stable | Meta=_generated.variants.sort_values_stable | CUDA=_generated.cuda_variants.sort_values_stable | Autograd=autograd.manual.out_variant
+topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices) | order.yaml:13 | CPU=sorting.topk | Meta=sorting.topk | CUDA=cuda.sorting.topk | Autograd=_generated.autograd_nodes.TopkBackward0
+topk.values(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | order.yaml:13 | CPU=_generated.variants.topk_values | Meta=_generated.variants.topk_values | CUDA=_generated.cuda_variants.topk_values | Autograd=autograd.manual.out_variant
+argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor | order.yaml:19 | CompositeImplicitAutograd=sorting.argsort
+argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor | order.yaml:22 | CompositeImplicitAutograd=sorting.argsort_stable
+argsort.stable_out(Tensor self, *, bool stable, int dim=-1, bool descending=False, Tensor(a!) out) -> Tensor(a!) | order.yaml:22 | CompositeExplicitAutograd=_generated.variants.argsort_stable_out | Autograd=autograd.manual.out_variant
+msort(Tensor self) -> Tensor | order.yaml:27 | CompositeImplicitAutograd=sorting.msort
+msort.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | order.yaml:27 | CompositeExplicitAutograd=_generated.variants.msort_out | Autograd=autograd.manual.out_variant
+kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices) | order.yaml:33 | CPU=order_statistics.kthvalue | Meta=order_statistics.kthvalue | Autograd=_generated.autograd_nodes.KthvalueBackward0
+kthvalue.values(Tensor self, int k, int dim=-1, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | order.yaml:33 | CPU=_generated.variants.kthvalue_values | Meta=_generated.variants.kthvalue_values | Autograd=autograd.manual.out_variant
+median(Tensor self) -> Tensor | order.yaml:38 | CPU=order_statistics.median | Meta=order_statistics.median | Autograd=_generated.autograd_nodes.MedianBackward0
+median.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | order.yaml:38 | CPU=_generated.variants.median_out | Meta=_generated.variants.median_out | Autograd=autograd.manual.out_variant
+median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) | order.yaml:43 | CPU=order_statistics.median_dim | Meta=order_statistics.median_dim | Autograd=_generated.autograd_nodes.MedianBackward1
+median.dim_values(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | order.yaml:43 | CPU=_generated.variants.median_dim_values | Meta=_generated.variants.median_dim_values | Autograd=autograd.manual.out_variant
+nanmedian(Tensor self) -> Tensor | order.yaml:48 | CPU=order_statistics.nanmedian | Meta=order_statistics.nanmedian | Autograd=_generated.autograd_nodes.NanmedianBackward0
+nanmedian.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | order.yaml:48 | CPU=_generated.variants.nanmedian_out | Meta=_generated.variants.nanmedian_out | Autograd=autograd.manual.out_variant
+nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) | order.yaml:53 | CPU=order_statistics.nanmedian_dim | Meta=order_statistics.nanmedian_dim | Autograd=_generated.autograd_nodes.NanmedianBackward1
+nanmedian.dim_values(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | order.yaml:53 | CPU=_generated.variants.nanmedian_dim_values | Meta=_generated.variants.nanmedian_dim_values | Autograd=autograd.manual.out_variant
+mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices) | order.yaml:58 | CPU=order_statistics.mode | Meta=order_statistics.mode | Autograd=_generated.autograd_nodes.ModeBackward0
+mode.values(Tensor self, int dim=-1, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | order.yaml:58 | CPU=_generated.variants.mode_values | Meta=_generated.variants.mode_values | Autograd=autograd.manual.out_variant
+_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor) | order.yaml:63 | CPU=unique._unique | Autograd=_generated.autograd_nodes.UniqueBackward0
+_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor) | order.yaml:66 | CPU=unique._unique2 | Autograd=_generated.autograd_nodes.Unique2Backward0
+unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor) | order.yaml:69 | CPU=unique.unique_dim | Autograd=_generated.autograd_nodes.UniqueDimBackward0
+unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor) | order.yaml:73 | CPU=unique.unique_consecutive | Autograd=_generated.autograd_nodes.UniqueConsecutiveBackward0
+unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor) | order.yaml:76 | CPU=unique.unique_dim_consecutive | Autograd=_generated.autograd_nodes.UniqueDimConsecutiveBackward0
+searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor | order.yaml:80 | CPU=searching.searchsorted_Tensor
+searchsorted.Tensor_out(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None, Tensor(a!) out) -> Tensor(a!) | order.yaml:80 | CPU=_generated.variants.searchsorted_Tensor_out
+searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor | order.yaml:83 | CPU=searching.searchsorted_Scalar
+searchsorted.Scalar_out(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None, Tensor(a!) out) -> Tensor(a!) | order.yaml:83 | CPU=_generated.variants.searchsorted_Scalar_out
+bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor | order.yaml:86 | CPU=searching.bucketize_Tensor
+bucketize.Tensor_out(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False, Tensor(a!) out) -> Tensor(a!) | order.yaml:86 | CPU=_generated.variants.bucketize_Tensor_out
+bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor | order.yaml:89 | CPU=searching.bucketize_Scalar
+bucketize.Scalar_out(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False, Tensor(a!) out) -> Tensor(a!) | order.yaml:89 | CPU=_generated.variants.bucketize_Scalar_out
+arccos(Tensor self) -> Tensor | pointwise_aliases.yaml:2 | CompositeImplicitAutograd=_generated.ops.acos
+arccos_(Tensor(a!) self) -> Tensor(a!) | pointwise_aliases.yaml:2 | CompositeImplicitAutograd=_generated.ops.acos_
+arccos.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_aliases.yaml:2 | CompositeImplicitAutograd=_generated.ops.acos_out
+arcsin(Tensor self) -> Tensor | pointwise_aliases.yaml:6 | CompositeImplicitAutograd=_generated.ops.asin
+arcsin_(Tensor(a!) self) -> Tensor(a!) | pointwise_aliases.yaml:6 | CompositeImplicitAutograd=_generated.ops.asin_
+arcsin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_aliases.yaml:6 | CompositeImplicitAutograd=_generated.ops.asin_out
+arctan(Tensor self) -> Tensor | pointwise_aliases.yaml:10 | CompositeImplicitAutograd=_generated.ops.atan
+arctan_(Tensor(a!) self) -> Tensor(a!) | pointwise_aliases.yaml:10 | CompositeImplicitAutograd=_generated.ops.atan_
+arctan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_aliases.yaml:10 | CompositeImplicitAutograd=_generated.ops.atan_out
+arctan2(Tensor self, Tensor other) -> Tensor | pointwise_aliases.yaml:14 | CompositeImplicitAutograd=_generated.ops.atan2
+arctan2_(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_aliases.yaml:14 | CompositeImplicitAutograd=_generated.ops.atan2_
+arctan2.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_aliases.yaml:14 | CompositeImplicitAutograd=_generated.ops.atan2_out
+arccosh(Tensor self) -> Tensor | pointwise_aliases.yaml:18 | CompositeImplicitAutograd=_generated.ops.acosh
+arccosh_(Tensor(a!) self) -> Tensor(a!) | pointwise_aliases.yaml:18 | CompositeImplicitAutograd=_generated.ops.acosh_
+arccosh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_aliases.yaml:18 | CompositeImplicitAutograd=_generated.ops.acosh_out
+arcsinh(Tensor self) -> Tensor | pointwise_aliases.yaml:22 | CompositeImplicitAutograd=_generated.ops.asinh
+arcsinh_(Tensor(a!) self) -> Tensor(a!) | pointwise_aliases.yaml:22 | CompositeImplicitAutograd=_generated.ops.asinh_
+arcsinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_aliases.yaml:22 | CompositeImplicitAutograd=_generated.ops.asinh_out
+arctanh(Tensor self) -> Tensor | pointwise_aliases.yaml:26 | CompositeImplicitAutograd=_generated.ops.atanh
+arctanh_(Tensor(a!) self) -> Tensor(a!) | pointwise_aliases.yaml:26 | CompositeImplicitAutograd=_generated.ops.atanh_
+arctanh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_aliases.yaml:26 | CompositeImplicitAutograd=_generated.ops.atanh_out
+fix(Tensor self) -> Tensor | pointwise_aliases.yaml:30 | CompositeImplicitAutograd=_generated.ops.trunc
+fix_(Tensor(a!) self) -> Tensor(a!) | pointwise_aliases.yaml:30 | CompositeImplicitAutograd=_generated.ops.trunc_
+fix.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_aliases.yaml:30 | CompositeImplicitAutograd=_generated.ops.trunc_out
+absolute(Tensor self) -> Tensor | pointwise_aliases.yaml:34 | CompositeImplicitAutograd=_generated.ops.abs
+absolute_(Tensor(a!) self) -> Tensor(a!) | pointwise_aliases.yaml:34 | CompositeImplicitAutograd=_generated.ops.abs_
+absolute.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_aliases.yaml:34 | CompositeImplicitAutograd=_generated.ops.abs_out
+negative(Tensor self) -> Tensor | pointwise_aliases.yaml:38 | CompositeImplicitAutograd=_generated.ops.neg
+negative_(Tensor(a!) self) -> Tensor(a!) | pointwise_aliases.yaml:38 | CompositeImplicitAutograd=_generated.ops.neg_
+negative.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_aliases.yaml:38 | CompositeImplicitAutograd=_generated.ops.neg_out
+clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor | pointwise_aliases.yaml:42 | CompositeImplicitAutograd=_generated.ops.clamp
+clip_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!) | pointwise_aliases.yaml:42 | CompositeImplicitAutograd=_generated.ops.clamp_
+clip.out(Tensor self, Scalar? min=None, Scalar? max=None, *, Tensor(a!) out) -> Tensor(a!) | pointwise_aliases.yaml:42 | CompositeImplicitAutograd=_generated.ops.clamp_out
+clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor | pointwise_aliases.yaml:46 | CompositeImplicitAutograd=_generated.ops.clamp_Tensor
+clip_.Tensor(Tensor(a!) self, Tensor? min=None, Tensor? max=None) -> Tensor(a!) | pointwise_aliases.yaml:46 | CompositeImplicitAutograd=_generated.ops.clamp__Tensor
+clip.Tensor_out(Tensor self, Tensor? min=None, Tensor? max=None, *, Tensor(a!) out) -> Tensor(a!) | pointwise_aliases.yaml:46 | CompositeImplicitAutograd=_generated.ops.clamp_Tensor_out
+subtract.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor | pointwise_aliases.yaml:50 | CompositeImplicitAutograd=_generated.ops.sub_Tensor
+subtract_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!) | pointwise_aliases.yaml:50 | CompositeImplicitAutograd=_generated.ops.sub__Tensor
+subtract.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!) | pointwise_aliases.yaml:50 | CompositeImplicitAutograd=_generated.ops.sub_out
+subtract.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor | pointwise_aliases.yaml:54 | CompositeImplicitAutograd=_generated.ops.sub_Scalar
+subtract_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!) | pointwise_aliases.yaml:54 | CompositeImplicitAutograd=_generated.ops.sub__Scalar
+multiply.Tensor(Tensor self, Tensor other) -> Tensor | pointwise_aliases.yaml:58 | CompositeImplicitAutograd=_generated.ops.mul_Tensor
+multiply_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_aliases.yaml:58 | CompositeImplicitAutograd=_generated.ops.mul__Tensor
+multiply.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_aliases.yaml:58 | CompositeImplicitAutograd=_generated.ops.mul_out
+multiply.Scalar(Tensor self, Scalar other) -> Tensor | pointwise_aliases.yaml:62 | CompositeImplicitAutograd=_generated.ops.mul_Scalar
+multiply_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | pointwise_aliases.yaml:62 | CompositeImplicitAutograd=_generated.ops.mul__Scalar
+divide.Tensor(Tensor self, Tensor other) -> Tensor | pointwise_aliases.yaml:66 | CompositeImplicitAutograd=_generated.ops.div_Tensor
+divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_aliases.yaml:66 | CompositeImplicitAutograd=_generated.ops.div__Tensor
+divide.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_aliases.yaml:66 | CompositeImplicitAutograd=_generated.ops.div_out
+divide.Scalar(Tensor self, Scalar other) -> Tensor | pointwise_aliases.yaml:70 | CompositeImplicitAutograd=_generated.ops.div_Scalar
+divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | pointwise_aliases.yaml:70 | CompositeImplicitAutograd=_generated.ops.div__Scalar
+divide.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor | pointwise_aliases.yaml:74 | CompositeImplicitAutograd=_generated.ops.div_Tensor_mode
+divide_.Tensor_mode(Tensor(a!) self, Tensor other, *, str? rounding_mode) -> Tensor(a!) | pointwise_aliases.yaml:74 | CompositeImplicitAutograd=_generated.ops.div__Tensor_mode
+divide.out_mode(Tensor self, Tensor other, *, str? rounding_mode, Tensor(a!) out) -> Tensor(a!) | pointwise_aliases.yaml:74 | CompositeImplicitAutograd=_generated.ops.div_out_mode
+divide.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor | pointwise_aliases.yaml:78 | CompositeImplicitAutograd=_generated.ops.div_Scalar_mode
+divide_.Scalar_mode(Tensor(a!) self, Scalar other, *, str? rounding_mode) -> Tensor(a!) | pointwise_aliases.yaml:78 | CompositeImplicitAutograd=_generated.ops.div__Scalar_mode
+true_divide.Tensor(Tensor self, Tensor other) -> Tensor | pointwise_aliases.yaml:82 | CompositeImplicitAutograd=_generated.ops.div_Tensor
+true_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_aliases.yaml:82 | CompositeImplicitAutograd=_generated.ops.div__Tensor
+true_divide.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_aliases.yaml:82 | CompositeImplicitAutograd=_generated.ops.div_out
+true_divide.Scalar(Tensor self, Scalar other) -> Tensor | pointwise_aliases.yaml:86 | CompositeImplicitAutograd=_generated.ops.div_Scalar
+true_divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | pointwise_aliases.yaml:86 | CompositeImplicitAutograd=_generated.ops.div__Scalar
+greater.Scalar(Tensor self, Scalar other) -> Tensor | pointwise_aliases.yaml:90 | CompositeImplicitAutograd=_generated.ops.gt_Scalar
+greater_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | pointwise_aliases.yaml:90 | CompositeImplicitAutograd=_generated.ops.gt__Scalar
+greater.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_aliases.yaml:90 | CompositeImplicitAutograd=_generated.ops.gt_Scalar_out
+greater.Tensor(Tensor self, Tensor other) -> Tensor | pointwise_aliases.yaml:94 | CompositeImplicitAutograd=_generated.ops.gt_Tensor
+greater_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_aliases.yaml:94 | CompositeImplicitAutograd=_generated.ops.gt__Tensor
+greater.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_aliases.yaml:94 | CompositeImplicitAutograd=_generated.ops.gt_Tensor_out
+less.Scalar(Tensor self, Scalar other) -> Tensor | pointwise_aliases.yaml:98 | CompositeImplicitAutograd=_generated.ops.lt_Scalar
+less_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | pointwise_aliases.yaml:98 | CompositeImplicitAutograd=_generated.ops.lt__Scalar
+less.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_aliases.yaml:98 | CompositeImplicitAutograd=_generated.ops.lt_Scalar_out
+less.Tensor(Tensor self, Tensor other) -> Tensor | pointwise_aliases.yaml:102 | CompositeImplicitAutograd=_generated.ops.lt_Tensor
+less_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_aliases.yaml:102 | CompositeImplicitAutograd=_generated.ops.lt__Tensor
+less.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_aliases.yaml:102 | CompositeImplicitAutograd=_generated.ops.lt_Tensor_out
+greater_equal.Scalar(Tensor self, Scalar other) -> Tensor | pointwise_aliases.yaml:106 | CompositeImplicitAutograd=_generated.ops.ge_Scalar
+greater_equal_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | pointwise_aliases.yaml:106 | CompositeImplicitAutograd=_generated.ops.ge__Scalar
+greater_equal.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_aliases.yaml:106 | CompositeImplicitAutograd=_generated.ops.ge_Scalar_out
+greater_equal.Tensor(Tensor self, Tensor other) -> Tensor | pointwise_aliases.yaml:110 | CompositeImplicitAutograd=_generated.ops.ge_Tensor
+greater_equal_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_aliases.yaml:110 | CompositeImplicitAutograd=_generated.ops.ge__Tensor
+greater_equal.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_aliases.yaml:110 | CompositeImplicitAutograd=_generated.ops.ge_Tensor_out
+less_equal.Scalar(Tensor self, Scalar other) -> Tensor | pointwise_aliases.yaml:114 | CompositeImplicitAutograd=_generated.ops.le_Scalar
+less_equal_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | pointwise_aliases.yaml:114 | CompositeImplicitAutograd=_generated.ops.le__Scalar
+less_equal.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_aliases.yaml:114 | CompositeImplicitAutograd=_generated.ops.le_Scalar_out
+less_equal.Tensor(Tensor self, Tensor other) -> Tensor | pointwise_aliases.yaml:118 | CompositeImplicitAutograd=_generated.ops.le_Tensor
+less_equal_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_aliases.yaml:118 | CompositeImplicitAutograd=_generated.ops.le__Tensor
+less_equal.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_aliases.yaml:118 | CompositeImplicitAutograd=_generated.ops.le_Tensor_out
+not_equal.Scalar(Tensor self, Scalar other) -> Tensor | pointwise_aliases.yaml:122 | CompositeImplicitAutograd=_generated.ops.ne_Scalar
+not_equal_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | pointwise_aliases.yaml:122 | CompositeImplicitAutograd=_generated.ops.ne__Scalar
+not_equal.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_aliases.yaml:122 | CompositeImplicitAutograd=_generated.ops.ne_Scalar_out
+not_equal.Tensor(Tensor self, Tensor other) -> Tensor | pointwise_aliases.yaml:126 | CompositeImplicitAutograd=_generated.ops.ne_Tensor
+not_equal_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_aliases.yaml:126 | CompositeImplicitAutograd=_generated.ops.ne__Tensor
+not_equal.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_aliases.yaml:126 | CompositeImplicitAutograd=_generated.ops.ne_Tensor_out
+__and__.Scalar(Tensor self, Scalar other) -> Tensor | pointwise_aliases.yaml:130 | CompositeImplicitAutograd=_generated.ops.bitwise_and_Scalar
+__and__.Tensor(Tensor self, Tensor other) -> Tensor | pointwise_aliases.yaml:133 | CompositeImplicitAutograd=_generated.ops.bitwise_and_Tensor
+__or__.Scalar(Tensor self, Scalar other) -> Tensor | pointwise_aliases.yaml:136 | CompositeImplicitAutograd=_generated.ops.bitwise_or_Scalar
+__or__.Tensor(Tensor self, Tensor other) -> Tensor | pointwise_aliases.yaml:139 | CompositeImplicitAutograd=_generated.ops.bitwise_or_Tensor
+__xor__.Scalar(Tensor self, Scalar other) -> Tensor | pointwise_aliases.yaml:142 | CompositeImplicitAutograd=_generated.ops.bitwise_xor_Scalar
+__xor__.Tensor(Tensor self, Tensor other) -> Tensor | pointwise_aliases.yaml:145 | CompositeImplicitAutograd=_generated.ops.bitwise_xor_Tensor
+__lshift__.Scalar(Tensor self, Scalar other) -> Tensor | pointwise_aliases.yaml:148 | CompositeImplicitAutograd=_generated.ops.bitwise_left_shift_Tensor_Scalar
+__lshift__.Tensor(Tensor self, Tensor other) -> Tensor | pointwise_aliases.yaml:151 | CompositeImplicitAutograd=_generated.ops.bitwise_left_shift_Tensor
+__rshift__.Scalar(Tensor self, Scalar other) -> Tensor | pointwise_aliases.yaml:154 | CompositeImplicitAutograd=_generated.ops.bitwise_right_shift_Tensor_Scalar
+__rshift__.Tensor(Tensor self, Tensor other) -> Tensor | pointwise_aliases.yaml:157 | CompositeImplicitAutograd=_generated.ops.bitwise_right_shift_Tensor
+__iand__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | pointwise_aliases.yaml:160 | CompositeImplicitAutograd=_generated.ops.bitwise_and__Scalar
+__iand__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_aliases.yaml:163 | CompositeImplicitAutograd=_generated.ops.bitwise_and__Tensor
+__ior__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | pointwise_aliases.yaml:166 | CompositeImplicitAutograd=_generated.ops.bitwise_or__Scalar
+__ior__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_aliases.yaml:169 | CompositeImplicitAutograd=_generated.ops.bitwise_or__Tensor
+__ixor__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | pointwise_aliases.yaml:172 | CompositeImplicitAutograd=_generated.ops.bitwise_xor__Scalar
+__ixor__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_aliases.yaml:175 | CompositeImplicitAutograd=_generated.ops.bitwise_xor__Tensor
+__ilshift__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | pointwise_aliases.yaml:178 | CompositeImplicitAutograd=_generated.ops.bitwise_left_shift__Tensor_Scalar
+__ilshift__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_aliases.yaml:181 | CompositeImplicitAutograd=_generated.ops.bitwise_left_shift__Tensor
+__irshift__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | pointwise_aliases.yaml:184 | CompositeImplicitAutograd=_generated.ops.bitwise_right_shift__Tensor_Scalar
+__irshift__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_aliases.yaml:187 | CompositeImplicitAutograd=_generated.ops.bitwise_right_shift__Tensor
+add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor | pointwise_binary.yaml:3 | CPU=pointwise.add | CUDA=pointwise.add | Meta=pointwise.add | Autograd=_generated.autograd_kernels.add_Tensor
+add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!) | pointwise_binary.yaml:3 | CPU=_generated.variants.add__Tensor | CUDA=_generated.variants.add__Tensor | Meta=_generated.variants.add__Tensor | Autograd=_generated.autograd_kernels.add__Tensor
+add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:3 | CPU=_generated.variants.add_out | CUDA=_generated.variants.add_out | Meta=_generated.variants.add_out | Autograd=autograd.manual.out_variant
+add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor | pointwise_binary.yaml:9 | CPU=pointwise.add | CUDA=pointwise.add | Meta=pointwise.add | Autograd=_generated.autograd_kernels.add_Scalar
+add_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!) | pointwise_binary.yaml:9 | CPU=_generated.variants.add__Scalar | CUDA=_generated.variants.add__Scalar | Meta=_generated.variants.add__Scalar | Autograd=_generated.autograd_nodes.AddBackward1
+sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor | pointwise_binary.yaml:13 | CPU=pointwise.sub | CUDA=pointwise.sub | Meta=pointwise.sub | Autograd=_generated.autograd_kernels.sub_Tensor
+sub_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!) | pointwise_binary.yaml:13 | CPU=_generated.variants.sub__Tensor | CUDA=_generated.variants.sub__Tensor | Meta=_generated.variants.sub__Tensor | Autograd=_generated.autograd_kernels.sub__Tensor
+sub.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:13 | CPU=_generated.variants.sub_out | CUDA=_generated.variants.sub_out | Meta=_generated.variants.sub_out | Autograd=autograd.manual.out_variant
+sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor | pointwise_binary.yaml:19 | CPU=pointwise.sub | CUDA=pointwise.sub | Meta=pointwise.sub | Autograd=_generated.autograd_nodes.SubBackward1
+sub_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!) | pointwise_binary.yaml:19 | CPU=_generated.variants.sub__Scalar | CUDA=_generated.variants.sub__Scalar | Meta=_generated.variants.sub__Scalar | Autograd=_generated.autograd_nodes.SubBackward1
+mul.Tensor(Tensor self, Tensor other) -> Tensor | pointwise_binary.yaml:23 | CPU=pointwise.mul | CUDA=pointwise.mul | Meta=pointwise.mul | Autograd=_generated.autograd_kernels.mul_Tensor
+mul_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_binary.yaml:23 | CPU=_generated.variants.mul__Tensor | CUDA=_generated.variants.mul__Tensor | Meta=_generated.variants.mul__Tensor | Autograd=_generated.autograd_kernels.mul__Tensor
+mul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:23 | CPU=_generated.variants.mul_out | CUDA=_generated.variants.mul_out | Meta=_generated.variants.mul_out | Autograd=autograd.manual.out_variant
+mul.Scalar(Tensor self, Scalar other) -> Tensor | pointwise_binary.yaml:28 | CPU=pointwise.mul | CUDA=pointwise.mul | Meta=pointwise.mul | Autograd=_generated.autograd_kernels.mul_Scalar
+mul_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | pointwise_binary.yaml:28 | CPU=_generated.variants.mul__Scalar | CUDA=_generated.variants.mul__Scalar | Meta=_generated.variants.mul__Scalar | Autograd=_generated.autograd_nodes.MulBackward1
+div.Tensor(Tensor self, Tensor other) -> Tensor | pointwise_binary.yaml:32 | CPU=pointwise.div | CUDA=pointwise.div | Meta=pointwise.div | Autograd=_generated.autograd_kernels.div_Tensor
+div_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_binary.yaml:32 | CPU=_generated.variants.div__Tensor | CUDA=_generated.variants.div__Tensor | Meta=_generated.variants.div__Tensor | Autograd=_generated.autograd_nodes.DivBackward0
+div.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:32 | CPU=_generated.variants.div_out | CUDA=_generated.variants.div_out | Meta=_generated.variants.div_out | Autograd=autograd.manual.out_variant
+div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor | pointwise_binary.yaml:37 | CPU=pointwise.div_mode | CUDA=pointwise.div_mode | Meta=pointwise.div_mode | Autograd=_generated.autograd_nodes.DivBackward2
+div_.Tensor_mode(Tensor(a!) self, Tensor other, *, str? rounding_mode) -> Tensor(a!) | pointwise_binary.yaml:37 | CPU=_generated.variants.div__Tensor_mode | CUDA=_generated.variants.div__Tensor_mode | Meta=_generated.variants.div__Tensor_mode | Autograd=_generated.autograd_nodes.DivBackward2
+div.out_mode(Tensor self, Tensor other, *, str? rounding_mode, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:37 | CPU=_generated.variants.div_out_mode | CUDA=_generated.variants.div_out_mode | Meta=_generated.variants.div_out_mode | Autograd=autograd.manual.out_variant
+div.Scalar(Tensor self, Scalar other) -> Tensor | pointwise_binary.yaml:42 | CPU=pointwise.div | CUDA=pointwise.div | Meta=pointwise.div | Autograd=_generated.autograd_kernels.div_Scalar
+div_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | pointwise_binary.yaml:42 | CPU=_generated.variants.div__Scalar | CUDA=_generated.variants.div__Scalar | Meta=_generated.variants.div__Scalar | Autograd=_generated.autograd_nodes.DivBackward1
+div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor | pointwise_binary.yaml:46 | CPU=pointwise.div_mode | CUDA=pointwise.div_mode | Meta=pointwise.div_mode | Autograd=_generated.autograd_nodes.DivBackward3
+div_.Scalar_mode(Tensor(a!) self, Scalar other, *, str? rounding_mode) -> Tensor(a!) | pointwise_binary.yaml:46 | CPU=_generated.variants.div__Scalar_mode | CUDA=_generated.variants.div__Scalar_mode | Meta=_generated.variants.div__Scalar_mode | Autograd=_generated.autograd_nodes.DivBackward3
+remainder.Scalar(Tensor self, Scalar other) -> Tensor | pointwise_binary.yaml:50 | CPU=pointwise.remainder | CUDA=pointwise.remainder | Meta=pointwise.remainder | Autograd=_generated.autograd_nodes.RemainderBackward0
+remainder_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | pointwise_binary.yaml:50 | CPU=_generated.variants.remainder__Scalar | CUDA=_generated.variants.remainder__Scalar | Meta=_generated.variants.remainder__Scalar | Autograd=_generated.autograd_nodes.RemainderBackward0
+remainder.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:50 | CPU=_generated.variants.remainder_Scalar_out | CUDA=_generated.variants.remainder_Scalar_out | Meta=_generated.variants.remainder_Scalar_out | Autograd=autograd.manual.out_variant
+remainder.Tensor(Tensor self, Tensor other) -> Tensor | pointwise_binary.yaml:54 | CPU=pointwise.remainder | CUDA=pointwise.remainder | Meta=pointwise.remainder | Autograd=_generated.autograd_nodes.RemainderBackward1
+remainder_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_binary.yaml:54 | CPU=_generated.variants.remainder__Tensor | CUDA=_generated.variants.remainder__Tensor | Meta=_generated.variants.remainder__Tensor | Autograd=_generated.autograd_nodes.RemainderBackward1
+remainder.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:54 | CPU=_generated.variants.remainder_Tensor_out | CUDA=_generated.variants.remainder_Tensor_out | Meta=_generated.variants.remainder_Tensor_out | Autograd=autograd.manual.out_variant
+remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor | pointwise_binary.yaml:59 | CPU=pointwise.remainder | CUDA=pointwise.remainder | Meta=pointwise.remainder | Autograd=_generated.autograd_nodes.RemainderBackward2
+remainder.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:59 | CPU=_generated.variants.remainder_Scalar_Tensor_out | CUDA=_generated.variants.remainder_Scalar_Tensor_out | Meta=_generated.variants.remainder_Scalar_Tensor_out | Autograd=autograd.manual.out_variant
+fmod.Scalar(Tensor self, Scalar other) -> Tensor | pointwise_binary.yaml:62 | CPU=pointwise.fmod | CUDA=pointwise.fmod | Meta=pointwise.fmod | Autograd=_generated.autograd_nodes.FmodBackward0
+fmod_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | pointwise_binary.yaml:62 | CPU=_generated.variants.fmod__Scalar | CUDA=_generated.variants.fmod__Scalar | Meta=_generated.variants.fmod__Scalar | Autograd=_generated.autograd_nodes.FmodBackward0
+fmod.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:62 | CPU=_generated.variants.fmod_Scalar_out | CUDA=_generated.variants.fmod_Scalar_out | Meta=_generated.variants.fmod_Scalar_out | Autograd=autograd.manual.out_variant
+fmod.Tensor(Tensor self, Tensor other) -> Tensor | pointwise_binary.yaml:66 | CPU=pointwise.fmod | CUDA=pointwise.fmod | Meta=pointwise.fmod | Autograd=_generated.autograd_nodes.FmodBackward1
+fmod_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_binary.yaml:66 | CPU=_generated.variants.fmod__Tensor | CUDA=_generated.variants.fmod__Tensor | Meta=_generated.variants.fmod__Tensor | Autograd=_generated.autograd_nodes.FmodBackward1
+fmod.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:66 | CPU=_generated.variants.fmod_Tensor_out | CUDA=_generated.variants.fmod_Tensor_out | Meta=_generated.variants.fmod_Tensor_out | Autograd=autograd.manual.out_variant
+floor_divide(Tensor self, Tensor other) -> Tensor | pointwise_binary.yaml:71 | CPU=pointwise.floor_divide | CUDA=pointwise.floor_divide | Meta=pointwise.floor_divide | Autograd=_generated.autograd_nodes.FloorDivideBackward0
+floor_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_binary.yaml:71 | CPU=_generated.variants.floor_divide__Tensor | CUDA=_generated.variants.floor_divide__Tensor | Meta=_generated.variants.floor_divide__Tensor | Autograd=_generated.autograd_nodes.FloorDivideBackward0
+floor_divide.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:71 | CPU=_generated.variants.floor_divide_out | CUDA=_generated.variants.floor_divide_out | Meta=_generated.variants.floor_divide_out | Autograd=autograd.manual.out_variant
+floor_divide.Scalar(Tensor self, Scalar other) -> Tensor | pointwise_binary.yaml:75 | CPU=pointwise.floor_divide | CUDA=pointwise.floor_divide | Meta=pointwise.floor_divide | Autograd=_generated.autograd_nodes.FloorDivideBackward1
+floor_divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | pointwise_binary.yaml:75 | CPU=_generated.variants.floor_divide__Scalar | CUDA=_generated.variants.floor_divide__Scalar | Meta=_generated.variants.floor_divide__Scalar | Autograd=_generated.autograd_nodes.FloorDivideBackward1
+pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor | pointwise_binary.yaml:79 | CPU=pointwise.pow | CUDA=pointwise.pow | Meta=pointwise.pow | Autograd=_generated.autograd_nodes.PowBackward1
+pow_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!) | pointwise_binary.yaml:79 | CPU=_generated.variants.pow__Tensor | CUDA=_generated.variants.pow__Tensor | Meta=_generated.variants.pow__Tensor | Autograd=_generated.autograd_nodes.PowBackward1
+pow.Tensor_Tensor_out(Tensor self, Tensor exponent, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:79 | CPU=_generated.variants.pow_Tensor_Tensor_out | CUDA=_generated.variants.pow_Tensor_Tensor_out | Meta=_generated.variants.pow_Tensor_Tensor_out | Autograd=autograd.manual.out_variant
+pow.Scalar(Scalar self, Tensor exponent) -> Tensor | pointwise_binary.yaml:84 | CPU=pointwise.pow_Scalar | CUDA=pointwise.pow_Scalar | Meta=pointwise.pow_Scalar | Autograd=_generated.autograd_nodes.PowBackward2
+pow.Scalar_out(Scalar self, Tensor exponent, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:84 | CPU=_generated.variants.pow_Scalar_out | CUDA=_generated.variants.pow_Scalar_out | Meta=_generated.variants.pow_Scalar_out | Autograd=autograd.manual.out_variant
+pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor | pointwise_binary.yaml:88 | CPU=pointwise.pow | CUDA=pointwise.pow | Meta=pointwise.pow | Autograd=_generated.autograd_kernels.pow_Tensor_Scalar
+pow_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!) | pointwise_binary.yaml:88 | CPU=_generated.variants.pow__Scalar | CUDA=_generated.variants.pow__Scalar | Meta=_generated.variants.pow__Scalar | Autograd=_generated.autograd_nodes.PowBackward0
+pow.Tensor_Scalar_out(Tensor self, Scalar exponent, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:88 | CPU=_generated.variants.pow_Tensor_Scalar_out | CUDA=_generated.variants.pow_Tensor_Scalar_out | Meta=_generated.variants.pow_Tensor_Scalar_out | Autograd=autograd.manual.out_variant
+atan2(Tensor self, Tensor other) -> Tensor | pointwise_binary.yaml:93 | CPU=pointwise.atan2 | CUDA=pointwise.atan2 | Meta=pointwise.atan2 | Autograd=_generated.autograd_nodes.Atan2Backward0
+atan2_(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_binary.yaml:93 | CPU=_generated.variants.atan2_ | CUDA=_generated.variants.atan2_ | Meta=_generated.variants.atan2_ | Autograd=_generated.autograd_nodes.Atan2Backward0
+atan2.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:93 | CPU=_generated.variants.atan2_out | CUDA=_generated.variants.atan2_out | Meta=_generated.variants.atan2_out | Autograd=autograd.manual.out_variant
+maximum(Tensor self, Tensor other) -> Tensor | pointwise_binary.yaml:98 | CPU=pointwise.maximum | CUDA=pointwise.maximum | Meta=pointwise.maximum | Autograd=_generated.autograd_nodes.MaximumBackward0
+maximum.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:98 | CPU=_generated.variants.maximum_out | CUDA=_generated.variants.maximum_out | Meta=_generated.variants.maximum_out | Autograd=autograd.manual.out_variant
+minimum(Tensor self, Tensor other) -> Tensor | pointwise_binary.yaml:103 | CPU=pointwise.minimum | CUDA=pointwise.minimum | Meta=pointwise.minimum | Autograd=_generated.autograd_nodes.MinimumBackward0
+minimum.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:103 | CPU=_generated.variants.minimum_out | CUDA=_generated.variants.minimum_out | Meta=_generated.variants.minimum_out | Autograd=autograd.manual.out_variant
+logical_and(Tensor self, Tensor other) -> Tensor | pointwise_binary.yaml:108 | CPU=comparison.logical_and | CUDA=comparison.logical_and | Meta=comparison.logical_and
+logical_and_(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_binary.yaml:108 | CPU=_generated.variants.logical_and_ | CUDA=_generated.variants.logical_and_ | Meta=_generated.variants.logical_and_ | Autograd=autograd.kernel.overwriting
+logical_and.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:108 | CPU=_generated.variants.logical_and_out | CUDA=_generated.variants.logical_and_out | Meta=_generated.variants.logical_and_out
+logical_or(Tensor self, Tensor other) -> Tensor | pointwise_binary.yaml:112 | CPU=comparison.logical_or | CUDA=comparison.logical_or | Meta=comparison.logical_or
+logical_or_(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_binary.yaml:112 | CPU=_generated.variants.logical_or_ | CUDA=_generated.variants.logical_or_ | Meta=_generated.variants.logical_or_ | Autograd=autograd.kernel.overwriting
+logical_or.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:112 | CPU=_generated.variants.logical_or_out | CUDA=_generated.variants.logical_or_out | Meta=_generated.variants.logical_or_out
+logical_xor(Tensor self, Tensor other) -> Tensor | pointwise_binary.yaml:116 | CPU=comparison.logical_xor | CUDA=comparison.logical_xor | Meta=comparison.logical_xor
+logical_xor_(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_binary.yaml:116 | CPU=_generated.variants.logical_xor_ | CUDA=_generated.variants.logical_xor_ | Meta=_generated.variants.logical_xor_ | Autograd=autograd.kernel.overwriting
+logical_xor.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:116 | CPU=_generated.variants.logical_xor_out | CUDA=_generated.variants.logical_xor_out | Meta=_generated.variants.logical_xor_out
+eq.Scalar(Tensor self, Scalar other) -> Tensor | pointwise_binary.yaml:120 | CPU=comparison.eq | CUDA=comparison.eq | Meta=comparison.eq
+eq_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | pointwise_binary.yaml:120 | CPU=_generated.variants.eq__Scalar | CUDA=_generated.variants.eq__Scalar | Meta=_generated.variants.eq__Scalar | Autograd=autograd.kernel.overwriting
+eq.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:120 | CPU=_generated.variants.eq_Scalar_out | CUDA=_generated.variants.eq_Scalar_out | Meta=_generated.variants.eq_Scalar_out
+eq.Tensor(Tensor self, Tensor other) -> Tensor | pointwise_binary.yaml:125 | CPU=comparison.eq | CUDA=comparison.eq | Meta=comparison.eq
+eq_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_binary.yaml:125 | CPU=_generated.variants.eq__Tensor | CUDA=_generated.variants.eq__Tensor | Meta=_generated.variants.eq__Tensor | Autograd=autograd.kernel.overwriting
+eq.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:125 | CPU=_generated.variants.eq_Tensor_out | CUDA=_generated.variants.eq_Tensor_out | Meta=_generated.variants.eq_Tensor_out
+ne.Scalar(Tensor self, Scalar other) -> Tensor | pointwise_binary.yaml:130 | CPU=comparison.ne | CUDA=comparison.ne | Meta=comparison.ne
+ne_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | pointwise_binary.yaml:130 | CPU=_generated.variants.ne__Scalar | CUDA=_generated.variants.ne__Scalar | Meta=_generated.variants.ne__Scalar | Autograd=autograd.kernel.overwriting
+ne.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:130 | CPU=_generated.variants.ne_Scalar_out | CUDA=_generated.variants.ne_Scalar_out | Meta=_generated.variants.ne_Scalar_out
+ne.Tensor(Tensor self, Tensor other) -> Tensor | pointwise_binary.yaml:135 | CPU=comparison.ne | CUDA=comparison.ne | Meta=comparison.ne
+ne_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_binary.yaml:135 | CPU=_generated.variants.ne__Tensor | CUDA=_generated.variants.ne__Tensor | Meta=_generated.variants.ne__Tensor | Autograd=autograd.kernel.overwriting
+ne.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:135 | CPU=_generated.variants.ne_Tensor_out | CUDA=_generated.variants.ne_Tensor_out | Meta=_generated.variants.ne_Tensor_out
+lt.Scalar(Tensor self, Scalar other) -> Tensor | pointwise_binary.yaml:140 | CPU=comparison.lt | CUDA=comparison.lt | Meta=comparison.lt
+lt_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | pointwise_binary.yaml:140 | CPU=_generated.variants.lt__Scalar | CUDA=_generated.variants.lt__Scalar | Meta=_generated.variants.lt__Scalar | Autograd=autograd.kernel.overwriting
+lt.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:140 | CPU=_generated.variants.lt_Scalar_out | CUDA=_generated.variants.lt_Scalar_out | Meta=_generated.variants.lt_Scalar_out
+lt.Tensor(Tensor self, Tensor other) -> Tensor | pointwise_binary.yaml:145 | CPU=comparison.lt | CUDA=comparison.lt | Meta=comparison.lt
+lt_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_binary.yaml:145 | CPU=_generated.variants.lt__Tensor | CUDA=_generated.variants.lt__Tensor | Meta=_generated.variants.lt__Tensor | Autograd=autograd.kernel.overwriting
+lt.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:145 | CPU=_generated.variants.lt_Tensor_out | CUDA=_generated.variants.lt_Tensor_out | Meta=_generated.variants.lt_Tensor_out
+le.Scalar(Tensor self, Scalar other) -> Tensor | pointwise_binary.yaml:150 | CPU=comparison.le | CUDA=comparison.le | Meta=comparison.le
+le_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | pointwise_binary.yaml:150 | CPU=_generated.variants.le__Scalar | CUDA=_generated.variants.le__Scalar | Meta=_generated.variants.le__Scalar | Autograd=autograd.kernel.overwriting
+le.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:150 | CPU=_generated.variants.le_Scalar_out | CUDA=_generated.variants.le_Scalar_out | Meta=_generated.variants.le_Scalar_out
+le.Tensor(Tensor self, Tensor other) -> Tensor | pointwise_binary.yaml:155 | CPU=comparison.le | CUDA=comparison.le | Meta=comparison.le
+le_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_binary.yaml:155 | CPU=_generated.variants.le__Tensor | CUDA=_generated.variants.le__Tensor | Meta=_generated.variants.le__Tensor | Autograd=autograd.kernel.overwriting
+le.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:155 | CPU=_generated.variants.le_Tensor_out | CUDA=_generated.variants.le_Tensor_out | Meta=_generated.variants.le_Tensor_out
+gt.Scalar(Tensor self, Scalar other) -> Tensor | pointwise_binary.yaml:160 | CPU=comparison.gt | CUDA=comparison.gt | Meta=comparison.gt
+gt_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | pointwise_binary.yaml:160 | CPU=_generated.variants.gt__Scalar | CUDA=_generated.variants.gt__Scalar | Meta=_generated.variants.gt__Scalar | Autograd=autograd.kernel.overwriting
+gt.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:160 | CPU=_generated.variants.gt_Scalar_out | CUDA=_generated.variants.gt_Scalar_out | Meta=_generated.variants.gt_Scalar_out
+gt.Tensor(Tensor self, Tensor other) -> Tensor | pointwise_binary.yaml:165 | CPU=comparison.gt | CUDA=comparison.gt | Meta=comparison.gt
+gt_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_binary.yaml:165 | CPU=_generated.variants.gt__Tensor | CUDA=_generated.variants.gt__Tensor | Meta=_generated.variants.gt__Tensor | Autograd=autograd.kernel.overwriting
+gt.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:165 | CPU=_generated.variants.gt_Tensor_out | CUDA=_generated.variants.gt_Tensor_out | Meta=_generated.variants.gt_Tensor_out
+ge.Scalar(Tensor self, Scalar other) -> Tensor | pointwise_binary.yaml:170 | CPU=comparison.ge | CUDA=comparison.ge | Meta=comparison.ge
+ge_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | pointwise_binary.yaml:170 | CPU=_generated.variants.ge__Scalar | CUDA=_generated.variants.ge__Scalar | Meta=_generated.variants.ge__Scalar | Autograd=autograd.kernel.overwriting
+ge.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:170 | CPU=_generated.variants.ge_Scalar_out | CUDA=_generated.variants.ge_Scalar_out | Meta=_generated.variants.ge_Scalar_out
+ge.Tensor(Tensor self, Tensor other) -> Tensor | pointwise_binary.yaml:175 | CPU=comparison.ge | CUDA=comparison.ge | Meta=comparison.ge
+ge_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_binary.yaml:175 | CPU=_generated.variants.ge__Tensor | CUDA=_generated.variants.ge__Tensor | Meta=_generated.variants.ge__Tensor | Autograd=autograd.kernel.overwriting
+ge.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:175 | CPU=_generated.variants.ge_Tensor_out | CUDA=_generated.variants.ge_Tensor_out | Meta=_generated.variants.ge_Tensor_out
+rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor | pointwise_binary.yaml:180 | CPU=pointwise.rsub | CUDA=pointwise.rsub | Meta=pointwise.rsub | Autograd=_generated.autograd_nodes.RsubBackward0
+rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor | pointwise_binary.yaml:182 | CPU=pointwise.rsub | CUDA=pointwise.rsub | Meta=pointwise.rsub | Autograd=_generated.autograd_kernels.rsub_Scalar
+copysign.Tensor(Tensor self, Tensor other) -> Tensor | pointwise_binary.yaml:184 | CPU=float_parts.copysign | CUDA=float_parts.copysign | Meta=float_parts.copysign | Autograd=_generated.autograd_nodes.CopysignBackward0
+copysign_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_binary.yaml:184 | CPU=_generated.variants.copysign__Tensor | CUDA=_generated.variants.copysign__Tensor | Meta=_generated.variants.copysign__Tensor | Autograd=_generated.autograd_nodes.CopysignBackward0
+copysign.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:184 | CPU=_generated.variants.copysign_out | CUDA=_generated.variants.copysign_out | Meta=_generated.variants.copysign_out | Autograd=autograd.manual.out_variant
+copysign.Scalar(Tensor self, Scalar other) -> Tensor | pointwise_binary.yaml:189 | CPU=float_parts.copysign | CUDA=float_parts.copysign | Meta=float_parts.copysign | Autograd=_generated.autograd_nodes.CopysignBackward1
+copysign_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | pointwise_binary.yaml:189 | CPU=_generated.variants.copysign__Scalar | CUDA=_generated.variants.copysign__Scalar | Meta=_generated.variants.copysign__Scalar | Autograd=_generated.autograd_nodes.CopysignBackward1
+copysign.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:189 | CPU=_generated.variants.copysign_Scalar_out | CUDA=_generated.variants.copysign_Scalar_out | Meta=_generated.variants.copysign_Scalar_out | Autograd=autograd.manual.out_variant
+nextafter(Tensor self, Tensor other) -> Tensor | pointwise_binary.yaml:193 | CPU=float_parts.nextafter | Meta=float_parts.nextafter | Autograd=_generated.autograd_nodes.NextafterBackward0
+nextafter_(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_binary.yaml:193 | CPU=_generated.variants.nextafter_ | Meta=_generated.variants.nextafter_ | Autograd=_generated.autograd_nodes.NextafterBackward0
+nextafter.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:193 | CPU=_generated.variants.nextafter_out | Meta=_generated.variants.nextafter_out | Autograd=autograd.manual.out_variant
+ldexp.Tensor(Tensor self, Tensor other) -> Tensor | pointwise_binary.yaml:198 | CPU=float_parts.ldexp | Meta=float_parts.ldexp | Autograd=_generated.autograd_nodes.LdexpBackward0
+ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_binary.yaml:198 | CPU=_generated.variants.ldexp_ | Meta=_generated.variants.ldexp_ | Autograd=_generated.autograd_nodes.LdexpBackward0
+ldexp.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:198 | CPU=_generated.variants.ldexp_out | Meta=_generated.variants.ldexp_out | Autograd=autograd.manual.out_variant
+heaviside(Tensor self, Tensor values) -> Tensor | pointwise_binary.yaml:202 | CPU=pointwise.heaviside | Meta=pointwise.heaviside | Autograd=_generated.autograd_nodes.HeavisideBackward0
+heaviside_(Tensor(a!) self, Tensor values) -> Tensor(a!) | pointwise_binary.yaml:202 | CPU=_generated.variants.heaviside_ | Meta=_generated.variants.heaviside_ | Autograd=_generated.autograd_nodes.HeavisideBackward0
+heaviside.out(Tensor self, Tensor values, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:202 | CPU=_generated.variants.heaviside_out | Meta=_generated.variants.heaviside_out | Autograd=autograd.manual.out_variant
+hypot(Tensor self, Tensor other) -> Tensor | pointwise_binary.yaml:207 | CPU=pointwise.hypot | CUDA=pointwise.hypot | Meta=pointwise.hypot | Autograd=_generated.autograd_nodes.HypotBackward0
+hypot_(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_binary.yaml:207 | CPU=_generated.variants.hypot_ | CUDA=_generated.variants.hypot_ | Meta=_generated.variants.hypot_ | Autograd=_generated.autograd_nodes.HypotBackward0
+hypot.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:207 | CPU=_generated.variants.hypot_out | CUDA=_generated.variants.hypot_out | Meta=_generated.variants.hypot_out | Autograd=autograd.manual.out_variant
+fmax(Tensor self, Tensor other) -> Tensor | pointwise_binary.yaml:212 | CPU=pointwise.fmax | CUDA=pointwise.fmax | Meta=pointwise.fmax | Autograd=_generated.autograd_nodes.FmaxBackward0
+fmax.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:212 | CPU=_generated.variants.fmax_out | CUDA=_generated.variants.fmax_out | Meta=_generated.variants.fmax_out | Autograd=autograd.manual.out_variant
+fmin(Tensor self, Tensor other) -> Tensor | pointwise_binary.yaml:217 | CPU=pointwise.fmin | CUDA=pointwise.fmin | Meta=pointwise.fmin | Autograd=_generated.autograd_nodes.FminBackward0
+fmin.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:217 | CPU=_generated.variants.fmin_out | CUDA=_generated.variants.fmin_out | Meta=_generated.variants.fmin_out | Autograd=autograd.manual.out_variant
+float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor | pointwise_binary.yaml:222 | CompositeImplicitAutograd=float_power.float_power
+float_power.Tensor_Tensor_out(Tensor self, Tensor exponent, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:222 | CompositeExplicitAutograd=_generated.variants.float_power_Tensor_Tensor_out | Autograd=autograd.manual.out_variant
+float_power.Scalar(Scalar self, Tensor exponent) -> Tensor | pointwise_binary.yaml:228 | CompositeImplicitAutograd=float_power.float_power
+float_power.Scalar_out(Scalar self, Tensor exponent, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:228 | CompositeExplicitAutograd=_generated.variants.float_power_Scalar_out | Autograd=autograd.manual.out_variant
+float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor | pointwise_binary.yaml:233 | CompositeImplicitAutograd=float_power.float_power
+float_power.Tensor_Scalar_out(Tensor self, Scalar exponent, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:233 | CompositeExplicitAutograd=_generated.variants.float_power_Tensor_Scalar_out | Autograd=autograd.manual.out_variant
+float_power_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!) | pointwise_binary.yaml:239 | CompositeImplicitAutograd=float_power.float_power_
+float_power_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!) | pointwise_binary.yaml:242 | CompositeImplicitAutograd=float_power.float_power_
+isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor | pointwise_binary.yaml:245 | CPU=membership.isin
+isin.Tensor_Tensor_out(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:245 | CPU=_generated.variants.isin_Tensor_Tensor_out
+isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False) -> Tensor | pointwise_binary.yaml:251 | CPU=membership.isin
+isin.Tensor_Scalar_out(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:251 | CPU=_generated.variants.isin_Tensor_Scalar_out
+isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor | pointwise_binary.yaml:257 | CPU=membership.isin
+isin.Scalar_Tensor_out(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:257 | CPU=_generated.variants.isin_Scalar_Tensor_out
+igamma(Tensor self, Tensor other) -> Tensor | pointwise_binary.yaml:262 | CPU=special.gamma_functions.igamma | Meta=special.gamma_functions.igamma | Autograd=_generated.autograd_nodes.IgammaBackward0
+igamma_(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_binary.yaml:262 | CPU=_generated.variants.igamma_ | Meta=_generated.variants.igamma_ | Autograd=_generated.autograd_nodes.IgammaBackward0
+igamma.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:262 | CPU=_generated.variants.igamma_out | Meta=_generated.variants.igamma_out | Autograd=autograd.manual.out_variant
+igammac(Tensor self, Tensor other) -> Tensor | pointwise_binary.yaml:267 | CPU=special.gamma_functions.igammac | Meta=special.gamma_functions.igammac | Autograd=_generated.autograd_nodes.IgammacBackward0
+igammac_(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_binary.yaml:267 | CPU=_generated.variants.igammac_ | Meta=_generated.variants.igammac_ | Autograd=_generated.autograd_nodes.IgammacBackward0
+igammac.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:267 | CPU=_generated.variants.igammac_out | Meta=_generated.variants.igammac_out | Autograd=autograd.manual.out_variant
+logaddexp(Tensor self, Tensor other) -> Tensor | pointwise_binary.yaml:272 | CPU=special.logarithms.logaddexp | Meta=special.logarithms.logaddexp | Autograd=_generated.autograd_nodes.LogaddexpBackward0
+logaddexp.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:272 | CPU=_generated.variants.logaddexp_out | Meta=_generated.variants.logaddexp_out | Autograd=autograd.manual.out_variant
+logaddexp2(Tensor self, Tensor other) -> Tensor | pointwise_binary.yaml:277 | CPU=special.logarithms.logaddexp2 | Meta=special.logarithms.logaddexp2 | Autograd=_generated.autograd_nodes.Logaddexp2Backward0
+logaddexp2.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:277 | CPU=_generated.variants.logaddexp2_out | Meta=_generated.variants.logaddexp2_out | Autograd=autograd.manual.out_variant
+xlogy.Tensor(Tensor self, Tensor other) -> Tensor | pointwise_binary.yaml:282 | CPU=special.logarithms.xlogy | CUDA=special.logarithms.xlogy | Meta=special.logarithms.xlogy | Autograd=_generated.autograd_nodes.XlogyBackward0
+xlogy_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_binary.yaml:282 | CPU=_generated.variants.xlogy__Tensor | CUDA=_generated.variants.xlogy__Tensor | Meta=_generated.variants.xlogy__Tensor | Autograd=_generated.autograd_nodes.XlogyBackward0
+xlogy.OutTensor(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:282 | CPU=_generated.variants.xlogy_OutTensor | CUDA=_generated.variants.xlogy_OutTensor | Meta=_generated.variants.xlogy_OutTensor | Autograd=autograd.manual.out_variant
+xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor | pointwise_binary.yaml:287 | CPU=special.logarithms.xlogy | CUDA=special.logarithms.xlogy | Meta=special.logarithms.xlogy | Autograd=_generated.autograd_nodes.XlogyBackward1
+xlogy.OutScalar_Self(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:287 | CPU=_generated.variants.xlogy_OutScalar_Self | CUDA=_generated.variants.xlogy_OutScalar_Self | Meta=_generated.variants.xlogy_OutScalar_Self | Autograd=autograd.manual.out_variant
+xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor | pointwise_binary.yaml:290 | CPU=special.logarithms.xlogy | CUDA=special.logarithms.xlogy | Meta=special.logarithms.xlogy | Autograd=_generated.autograd_nodes.XlogyBackward2
+xlogy_.Scalar_Other(Tensor(a!) self, Scalar other) -> Tensor(a!) | pointwise_binary.yaml:290 | CPU=_generated.variants.xlogy__Scalar_Other | CUDA=_generated.variants.xlogy__Scalar_Other | Meta=_generated.variants.xlogy__Scalar_Other | Autograd=_generated.autograd_nodes.XlogyBackward2
+xlogy.OutScalar_Other(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_binary.yaml:290 | CPU=_generated.variants.xlogy_OutScalar_Other | CUDA=_generated.variants.xlogy_OutScalar_Other | Meta=_generated.variants.xlogy_OutScalar_Other | Autograd=autograd.manual.out_variant
+bitwise_not(Tensor self) -> Tensor | pointwise_integers.yaml:3 | CPU=pointwise_unary.bitwise_not | CUDA=pointwise_unary.bitwise_not | Meta=pointwise_unary.bitwise_not
+bitwise_not_(Tensor(a!) self) -> Tensor(a!) | pointwise_integers.yaml:3 | CPU=_generated.variants.bitwise_not_ | CUDA=_generated.variants.bitwise_not_ | Meta=_generated.variants.bitwise_not_ | Autograd=autograd.kernel.overwriting
+bitwise_not.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_integers.yaml:3 | CPU=_generated.variants.bitwise_not_out | CUDA=_generated.variants.bitwise_not_out | Meta=_generated.variants.bitwise_not_out
+bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor | pointwise_integers.yaml:8 | CPU=bitwise.bitwise_and | CUDA=bitwise.bitwise_and | Meta=bitwise.bitwise_and
+bitwise_and_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | pointwise_integers.yaml:8 | CPU=_generated.variants.bitwise_and__Scalar | CUDA=_generated.variants.bitwise_and__Scalar | Meta=_generated.variants.bitwise_and__Scalar | Autograd=autograd.kernel.overwriting
+bitwise_and.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_integers.yaml:8 | CPU=_generated.variants.bitwise_and_Scalar_out | CUDA=_generated.variants.bitwise_and_Scalar_out | Meta=_generated.variants.bitwise_and_Scalar_out
+bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor | pointwise_integers.yaml:12 | CPU=bitwise.bitwise_and | CUDA=bitwise.bitwise_and | Meta=bitwise.bitwise_and
+bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor | pointwise_integers.yaml:14 | CPU=bitwise.bitwise_and | CUDA=bitwise.bitwise_and | Meta=bitwise.bitwise_and
+bitwise_and_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_integers.yaml:14 | CPU=_generated.variants.bitwise_and__Tensor | CUDA=_generated.variants.bitwise_and__Tensor | Meta=_generated.variants.bitwise_and__Tensor | Autograd=autograd.kernel.overwriting
+bitwise_and.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_integers.yaml:14 | CPU=_generated.variants.bitwise_and_Tensor_out | CUDA=_generated.variants.bitwise_and_Tensor_out | Meta=_generated.variants.bitwise_and_Tensor_out
+bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor | pointwise_integers.yaml:19 | CPU=bitwise.bitwise_or | CUDA=bitwise.bitwise_or | Meta=bitwise.bitwise_or
+bitwise_or_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | pointwise_integers.yaml:19 | CPU=_generated.variants.bitwise_or__Scalar | CUDA=_generated.variants.bitwise_or__Scalar | Meta=_generated.variants.bitwise_or__Scalar | Autograd=autograd.kernel.overwriting
+bitwise_or.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_integers.yaml:19 | CPU=_generated.variants.bitwise_or_Scalar_out | CUDA=_generated.variants.bitwise_or_Scalar_out | Meta=_generated.variants.bitwise_or_Scalar_out
+bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor | pointwise_integers.yaml:23 | CPU=bitwise.bitwise_or | CUDA=bitwise.bitwise_or | Meta=bitwise.bitwise_or
+bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor | pointwise_integers.yaml:25 | CPU=bitwise.bitwise_or | CUDA=bitwise.bitwise_or | Meta=bitwise.bitwise_or
+bitwise_or_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_integers.yaml:25 | CPU=_generated.variants.bitwise_or__Tensor | CUDA=_generated.variants.bitwise_or__Tensor | Meta=_generated.variants.bitwise_or__Tensor | Autograd=autograd.kernel.overwriting
+bitwise_or.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_integers.yaml:25 | CPU=_generated.variants.bitwise_or_Tensor_out | CUDA=_generated.variants.bitwise_or_Tensor_out | Meta=_generated.variants.bitwise_or_Tensor_out
+bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor | pointwise_integers.yaml:30 | CPU=bitwise.bitwise_xor | CUDA=bitwise.bitwise_xor | Meta=bitwise.bitwise_xor
+bitwise_xor_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | pointwise_integers.yaml:30 | CPU=_generated.variants.bitwise_xor__Scalar | CUDA=_generated.variants.bitwise_xor__Scalar | Meta=_generated.variants.bitwise_xor__Scalar | Autograd=autograd.kernel.overwriting
+bitwise_xor.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_integers.yaml:30 | CPU=_generated.variants.bitwise_xor_Scalar_out | CUDA=_generated.variants.bitwise_xor_Scalar_out | Meta=_generated.variants.bitwise_xor_Scalar_out
+bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor | pointwise_integers.yaml:34 | CPU=bitwise.bitwise_xor | CUDA=bitwise.bitwise_xor | Meta=bitwise.bitwise_xor
+bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor | pointwise_integers.yaml:36 | CPU=bitwise.bitwise_xor | CUDA=bitwise.bitwise_xor | Meta=bitwise.bitwise_xor
+bitwise_xor_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_integers.yaml:36 | CPU=_generated.variants.bitwise_xor__Tensor | CUDA=_generated.variants.bitwise_xor__Tensor | Meta=_generated.variants.bitwise_xor__Tensor | Autograd=autograd.kernel.overwriting
+bitwise_xor.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_integers.yaml:36 | CPU=_generated.variants.bitwise_xor_Tensor_out | CUDA=_generated.variants.bitwise_xor_Tensor_out | Meta=_generated.variants.bitwise_xor_Tensor_out
+bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor | pointwise_integers.yaml:41 | CPU=bitwise.bitwise_left_shift | Meta=bitwise.bitwise_left_shift
+bitwise_left_shift_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_integers.yaml:41 | CPU=_generated.variants.bitwise_left_shift__Tensor | Meta=_generated.variants.bitwise_left_shift__Tensor | Autograd=autograd.kernel.overwriting
+bitwise_left_shift.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_integers.yaml:41 | CPU=_generated.variants.bitwise_left_shift_Tensor_out | Meta=_generated.variants.bitwise_left_shift_Tensor_out
+bitwise_left_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor | pointwise_integers.yaml:46 | CPU=bitwise.bitwise_left_shift | Meta=bitwise.bitwise_left_shift
+bitwise_left_shift_.Tensor_Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | pointwise_integers.yaml:46 | CPU=_generated.variants.bitwise_left_shift__Tensor_Scalar | Meta=_generated.variants.bitwise_left_shift__Tensor_Scalar | Autograd=autograd.kernel.overwriting
+bitwise_left_shift.Tensor_Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_integers.yaml:46 | CPU=_generated.variants.bitwise_left_shift_Tensor_Scalar_out | Meta=_generated.variants.bitwise_left_shift_Tensor_Scalar_out
+bitwise_left_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor | pointwise_integers.yaml:50 | CPU=bitwise.bitwise_left_shift | Meta=bitwise.bitwise_left_shift
+bitwise_left_shift.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_integers.yaml:50 | CPU=_generated.variants.bitwise_left_shift_Scalar_Tensor_out | Meta=_generated.variants.bitwise_left_shift_Scalar_Tensor_out
+bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor | pointwise_integers.yaml:54 | CPU=bitwise.bitwise_right_shift | Meta=bitwise.bitwise_right_shift
+bitwise_right_shift_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_integers.yaml:54 | CPU=_generated.variants.bitwise_right_shift__Tensor | Meta=_generated.variants.bitwise_right_shift__Tensor | Autograd=autograd.kernel.overwriting
+bitwise_right_shift.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_integers.yaml:54 | CPU=_generated.variants.bitwise_right_shift_Tensor_out | Meta=_generated.variants.bitwise_right_shift_Tensor_out
+bitwise_right_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor | pointwise_integers.yaml:59 | CPU=bitwise.bitwise_right_shift | Meta=bitwise.bitwise_right_shift
+bitwise_right_shift_.Tensor_Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!) | pointwise_integers.yaml:59 | CPU=_generated.variants.bitwise_right_shift__Tensor_Scalar | Meta=_generated.variants.bitwise_right_shift__Tensor_Scalar | Autograd=autograd.kernel.overwriting
+bitwise_right_shift.Tensor_Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_integers.yaml:59 | CPU=_generated.variants.bitwise_right_shift_Tensor_Scalar_out | Meta=_generated.variants.bitwise_right_shift_Tensor_Scalar_out
+bitwise_right_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor | pointwise_integers.yaml:63 | CPU=bitwise.bitwise_right_shift | Meta=bitwise.bitwise_right_shift
+bitwise_right_shift.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_integers.yaml:63 | CPU=_generated.variants.bitwise_right_shift_Scalar_Tensor_out | Meta=_generated.variants.bitwise_right_shift_Scalar_Tensor_out
+gcd(Tensor self, Tensor other) -> Tensor | pointwise_integers.yaml:67 | CPU=integers.gcd | Meta=integers.gcd
+gcd_(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_integers.yaml:67 | CPU=_generated.variants.gcd_ | Meta=_generated.variants.gcd_ | Autograd=autograd.kernel.overwriting
+gcd.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_integers.yaml:67 | CPU=_generated.variants.gcd_out | Meta=_generated.variants.gcd_out
+lcm(Tensor self, Tensor other) -> Tensor | pointwise_integers.yaml:72 | CPU=integers.lcm | Meta=integers.lcm
+lcm_(Tensor(a!) self, Tensor other) -> Tensor(a!) | pointwise_integers.yaml:72 | CPU=_generated.variants.lcm_ | Meta=_generated.variants.lcm_ | Autograd=autograd.kernel.overwriting
+lcm.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_integers.yaml:72 | CPU=_generated.variants.lcm_out | Meta=_generated.variants.lcm_out
+lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor | pointwise_ternary.yaml:3 | CPU=pointwise_ternary.lerp_Scalar | CUDA=pointwise_ternary.lerp_Scalar | Meta=pointwise_ternary.lerp_Scalar | Autograd=_generated.autograd_nodes.LerpBackward0
+lerp_.Scalar(Tensor(a!) self, Tensor end, Scalar weight) -> Tensor(a!) | pointwise_ternary.yaml:3 | CPU=_generated.variants.lerp__Scalar | CUDA=_generated.variants.lerp__Scalar | Meta=_generated.variants.lerp__Scalar | Autograd=_generated.autograd_nodes.LerpBackward0
+lerp.Scalar_out(Tensor self, Tensor end, Scalar weight, *, Tensor(a!) out) -> Tensor(a!) | pointwise_ternary.yaml:3 | CPU=_generated.variants.lerp_Scalar_out | CUDA=_generated.variants.lerp_Scalar_out | Meta=_generated.variants.lerp_Scalar_out | Autograd=autograd.manual.out_variant
+lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor | pointwise_ternary.yaml:8 | CPU=pointwise_ternary.lerp_Tensor | CUDA=pointwise_ternary.lerp_Tensor | Meta=pointwise_ternary.lerp_Tensor | Autograd=_generated.autograd_nodes.LerpBackward1
+lerp_.Tensor(Tensor(a!) self, Tensor end, Tensor weight) -> Tensor(a!) | pointwise_ternary.yaml:8 | CPU=_generated.variants.lerp__Tensor | CUDA=_generated.variants.lerp__Tensor | Meta=_generated.variants.lerp__Tensor | Autograd=_generated.autograd_nodes.LerpBackward1
+lerp.Tensor_out(Tensor self, Tensor end, Tensor weight, *, Tensor(a!) out) -> Tensor(a!) | pointwise_ternary.yaml:8 | CPU=_generated.variants.lerp_Tensor_out | CUDA=_generated.variants.lerp_Tensor_out | Meta=_generated.variants.lerp_Tensor_out | Autograd=autograd.manual.out_variant
+addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor | pointwise_ternary.yaml:13 | CPU=pointwise_ternary.addcmul | CUDA=pointwise_ternary.addcmul | Meta=pointwise_ternary.addcmul | Autograd=_generated.autograd_nodes.AddcmulBackward0
+addcmul_(Tensor(a!) self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor(a!) | pointwise_ternary.yaml:13 | CPU=_generated.variants.addcmul_ | CUDA=_generated.variants.addcmul_ | Meta=_generated.variants.addcmul_ | Autograd=_generated.autograd_kernels.addcmul_
+addcmul.out(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1, Tensor(a!) out) -> Tensor(a!) | pointwise_ternary.yaml:13 | CPU=_generated.variants.addcmul_out | CUDA=_generated.variants.addcmul_out | Meta=_generated.variants.addcmul_out | Autograd=autograd.manual.out_variant
+addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor | pointwise_ternary.yaml:19 | CPU=pointwise_ternary.addcdiv | CUDA=pointwise_ternary.addcdiv | Meta=pointwise_ternary.addcdiv | Autograd=_generated.autograd_nodes.AddcdivBackward0
+addcdiv_(Tensor(a!) self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor(a!) | pointwise_ternary.yaml:19 | CPU=_generated.variants.addcdiv_ | CUDA=_generated.variants.addcdiv_ | Meta=_generated.variants.addcdiv_ | Autograd=_generated.autograd_kernels.addcdiv_
+addcdiv.out(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1, Tensor(a!) out) -> Tensor(a!) | pointwise_ternary.yaml:19 | CPU=_generated.variants.addcdiv_out | CUDA=_generated.variants.addcdiv_out | Meta=_generated.variants.addcdiv_out | Autograd=autograd.manual.out_variant
+where.self(Tensor condition, Tensor self, Tensor other) -> Tensor | pointwise_ternary.yaml:25 | CPU=pointwise_ternary.where_self | CUDA=pointwise_ternary.where_self | Meta=pointwise_ternary.where_self | Autograd=_generated.autograd_kernels.where_self
+where.self_out(Tensor condition, Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | pointwise_ternary.yaml:25 | CPU=_generated.variants.where_self_out | CUDA=_generated.variants.where_self_out | Meta=_generated.variants.where_self_out | Autograd=autograd.manual.out_variant
+where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor | pointwise_ternary.yaml:29 | CompositeImplicitAutograd=pointwise_ternary.where_ScalarSelf
+where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor | pointwise_ternary.yaml:31 | CompositeImplicitAutograd=pointwise_ternary.where_ScalarOther
+where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor | pointwise_ternary.yaml:34 | CPU=pointwise_ternary.where_Scalar | CUDA=pointwise_ternary.where_Scalar | Meta=pointwise_ternary.where_Scalar
+where(Tensor condition) -> Tensor[] | pointwise_ternary.yaml:36 | CPU=pointwise_ternary.where | CUDA=cuda.compaction.where
+masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor | pointwise_ternary.yaml:39 | CPU=pointwise_ternary.masked_fill_Scalar | CUDA=pointwise_ternary.masked_fill_Scalar | Meta=pointwise_ternary.masked_fill_Scalar | Autograd=_generated.autograd_kernels.masked_fill_Scalar
+masked_fill_.Scalar(Tensor(a!) self, Tensor mask, Scalar value) -> Tensor(a!) | pointwise_ternary.yaml:39 | CPU=_generated.variants.masked_fill__Scalar | CUDA=_generated.variants.masked_fill__Scalar | Meta=_generated.variants.masked_fill__Scalar | Autograd=_generated.autograd_nodes.MaskedFillBackward0
+masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor | pointwise_ternary.yaml:43 | CPU=pointwise_ternary.masked_fill_Tensor | CUDA=pointwise_ternary.masked_fill_Tensor | Meta=pointwise_ternary.masked_fill_Tensor | Autograd=_generated.autograd_nodes.MaskedFillBackward1
+masked_fill_.Tensor(Tensor(a!) self, Tensor mask, Tensor value) -> Tensor(a!) | pointwise_ternary.yaml:43 | CPU=_generated.variants.masked_fill__Tensor | CUDA=_generated.variants.masked_fill__Tensor | Meta=_generated.variants.masked_fill__Tensor | Autograd=_generated.autograd_nodes.MaskedFillBackward1
+abs(Tensor self) -> Tensor | pointwise_unary.yaml:3 | CPU=pointwise_unary.abs | CUDA=pointwise_unary.abs | Meta=pointwise_unary.abs | Autograd=_generated.autograd_nodes.AbsBackward0
+abs_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:3 | CPU=_generated.variants.abs_ | CUDA=_generated.variants.abs_ | Meta=_generated.variants.abs_ | Autograd=_generated.autograd_nodes.AbsBackward0
+abs.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:3 | CPU=_generated.variants.abs_out | CUDA=_generated.variants.abs_out | Meta=_generated.variants.abs_out | Autograd=autograd.manual.out_variant
+neg(Tensor self) -> Tensor | pointwise_unary.yaml:7 | CPU=pointwise_unary.neg | CUDA=pointwise_unary.neg | Meta=pointwise_unary.neg | Autograd=_generated.autograd_kernels.neg
+neg_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:7 | CPU=_generated.variants.neg_ | CUDA=_generated.variants.neg_ | Meta=_generated.variants.neg_ | Autograd=_generated.autograd_nodes.NegBackward0
+neg.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:7 | CPU=_generated.variants.neg_out | CUDA=_generated.variants.neg_out | Meta=_generated.variants.neg_out | Autograd=autograd.manual.out_variant
+exp(Tensor self) -> Tensor | pointwise_unary.yaml:12 | CPU=scalar.exp | CUDA=scalar.exp | Meta=scalar.exp | Autograd=_generated.autograd_kernels.exp
+exp_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:12 | CPU=_generated.variants.exp_ | CUDA=_generated.variants.exp_ | Meta=_generated.variants.exp_ | Autograd=_generated.autograd_nodes.ExpBackward0
+exp.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:12 | CPU=_generated.variants.exp_out | CUDA=_generated.variants.exp_out | Meta=_generated.variants.exp_out | Autograd=autograd.manual.out_variant
+expm1(Tensor self) -> Tensor | pointwise_unary.yaml:17 | CPU=scalar.expm1 | CUDA=scalar.expm1 | Meta=scalar.expm1 | Autograd=_generated.autograd_nodes.Expm1Backward0
+expm1_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:17 | CPU=_generated.variants.expm1_ | CUDA=_generated.variants.expm1_ | Meta=_generated.variants.expm1_ | Autograd=_generated.autograd_nodes.Expm1Backward0
+expm1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:17 | CPU=_generated.variants.expm1_out | CUDA=_generated.variants.expm1_out | Meta=_generated.variants.expm1_out | Autograd=autograd.manual.out_variant
+log(Tensor self) -> Tensor | pointwise_unary.yaml:22 | CPU=scalar.log | CUDA=scalar.log | Meta=scalar.log | Autograd=_generated.autograd_kernels.log
+log_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:22 | CPU=_generated.variants.log_ | CUDA=_generated.variants.log_ | Meta=_generated.variants.log_ | Autograd=_generated.autograd_nodes.LogBackward0
+log.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:22 | CPU=_generated.variants.log_out | CUDA=_generated.variants.log_out | Meta=_generated.variants.log_out | Autograd=autograd.manual.out_variant
+log1p(Tensor self) -> Tensor | pointwise_unary.yaml:27 | CPU=scalar.log1p | CUDA=scalar.log1p | Meta=scalar.log1p | Autograd=_generated.autograd_nodes.Log1PBackward0
+log1p_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:27 | CPU=_generated.variants.log1p_ | CUDA=_generated.variants.log1p_ | Meta=_generated.variants.log1p_ | Autograd=_generated.autograd_nodes.Log1PBackward0
+log1p.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:27 | CPU=_generated.variants.log1p_out | CUDA=_generated.variants.log1p_out | Meta=_generated.variants.log1p_out | Autograd=autograd.manual.out_variant
+log2(Tensor self) -> Tensor | pointwise_unary.yaml:32 | CPU=scalar.log2 | CUDA=scalar.log2 | Meta=scalar.log2 | Autograd=_generated.autograd_nodes.Log2Backward0
+log2_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:32 | CPU=_generated.variants.log2_ | CUDA=_generated.variants.log2_ | Meta=_generated.variants.log2_ | Autograd=_generated.autograd_nodes.Log2Backward0
+log2.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:32 | CPU=_generated.variants.log2_out | CUDA=_generated.variants.log2_out | Meta=_generated.variants.log2_out | Autograd=autograd.manual.out_variant
+sqrt(Tensor self) -> Tensor | pointwise_unary.yaml:37 | CPU=scalar.sqrt | CUDA=scalar.sqrt | Meta=scalar.sqrt | Autograd=_generated.autograd_kernels.sqrt
+sqrt_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:37 | CPU=_generated.variants.sqrt_ | CUDA=_generated.variants.sqrt_ | Meta=_generated.variants.sqrt_ | Autograd=_generated.autograd_nodes.SqrtBackward0
+sqrt.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:37 | CPU=_generated.variants.sqrt_out | CUDA=_generated.variants.sqrt_out | Meta=_generated.variants.sqrt_out | Autograd=autograd.manual.out_variant
+rsqrt(Tensor self) -> Tensor | pointwise_unary.yaml:42 | CPU=scalar.rsqrt | CUDA=scalar.rsqrt | Meta=scalar.rsqrt | Autograd=_generated.autograd_nodes.RsqrtBackward0
+rsqrt_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:42 | CPU=_generated.variants.rsqrt_ | CUDA=_generated.variants.rsqrt_ | Meta=_generated.variants.rsqrt_ | Autograd=_generated.autograd_nodes.RsqrtBackward0
+rsqrt.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:42 | CPU=_generated.variants.rsqrt_out | CUDA=_generated.variants.rsqrt_out | Meta=_generated.variants.rsqrt_out | Autograd=autograd.manual.out_variant
+reciprocal(Tensor self) -> Tensor | pointwise_unary.yaml:47 | CPU=pointwise_unary.reciprocal | CUDA=pointwise_unary.reciprocal | Meta=pointwise_unary.reciprocal | Autograd=_generated.autograd_nodes.ReciprocalBackward0
+reciprocal_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:47 | CPU=_generated.variants.reciprocal_ | CUDA=_generated.variants.reciprocal_ | Meta=_generated.variants.reciprocal_ | Autograd=_generated.autograd_nodes.ReciprocalBackward0
+reciprocal.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:47 | CPU=_generated.variants.reciprocal_out | CUDA=_generated.variants.reciprocal_out | Meta=_generated.variants.reciprocal_out | Autograd=autograd.manual.out_variant
+sin(Tensor self) -> Tensor | pointwise_unary.yaml:52 | CPU=scalar.sin | CUDA=scalar.sin | Meta=scalar.sin | Autograd=_generated.autograd_nodes.SinBackward0
+sin_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:52 | CPU=_generated.variants.sin_ | CUDA=_generated.variants.sin_ | Meta=_generated.variants.sin_ | Autograd=_generated.autograd_nodes.SinBackward0
+sin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:52 | CPU=_generated.variants.sin_out | CUDA=_generated.variants.sin_out | Meta=_generated.variants.sin_out | Autograd=autograd.manual.out_variant
+cos(Tensor self) -> Tensor | pointwise_unary.yaml:57 | CPU=scalar.cos | CUDA=scalar.cos | Meta=scalar.cos | Autograd=_generated.autograd_nodes.CosBackward0
+cos_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:57 | CPU=_generated.variants.cos_ | CUDA=_generated.variants.cos_ | Meta=_generated.variants.cos_ | Autograd=_generated.autograd_nodes.CosBackward0
+cos.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:57 | CPU=_generated.variants.cos_out | CUDA=_generated.variants.cos_out | Meta=_generated.variants.cos_out | Autograd=autograd.manual.out_variant
+tan(Tensor self) -> Tensor | pointwise_unary.yaml:62 | CPU=scalar.tan | CUDA=scalar.tan | Meta=scalar.tan | Autograd=_generated.autograd_nodes.TanBackward0
+tan_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:62 | CPU=_generated.variants.tan_ | CUDA=_generated.variants.tan_ | Meta=_generated.variants.tan_ | Autograd=_generated.autograd_nodes.TanBackward0
+tan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:62 | CPU=_generated.variants.tan_out | CUDA=_generated.variants.tan_out | Meta=_generated.variants.tan_out | Autograd=autograd.manual.out_variant
+asin(Tensor self) -> Tensor | pointwise_unary.yaml:67 | CPU=scalar.asin | CUDA=scalar.asin | Meta=scalar.asin | Autograd=_generated.autograd_nodes.AsinBackward0
+asin_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:67 | CPU=_generated.variants.asin_ | CUDA=_generated.variants.asin_ | Meta=_generated.variants.asin_ | Autograd=_generated.autograd_nodes.AsinBackward0
+asin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:67 | CPU=_generated.variants.asin_out | CUDA=_generated.variants.asin_out | Meta=_generated.variants.asin_out | Autograd=autograd.manual.out_variant
+acos(Tensor self) -> Tensor | pointwise_unary.yaml:72 | CPU=scalar.acos | CUDA=scalar.acos | Meta=scalar.acos | Autograd=_generated.autograd_nodes.AcosBackward0
+acos_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:72 | CPU=_generated.variants.acos_ | CUDA=_generated.variants.acos_ | Meta=_generated.variants.acos_ | Autograd=_generated.autograd_nodes.AcosBackward0
+acos.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:72 | CPU=_generated.variants.acos_out | CUDA=_generated.variants.acos_out | Meta=_generated.variants.acos_out | Autograd=autograd.manual.out_variant
+atan(Tensor self) -> Tensor | pointwise_unary.yaml:77 | CPU=scalar.atan | CUDA=scalar.atan | Meta=scalar.atan | Autograd=_generated.autograd_nodes.AtanBackward0
+atan_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:77 | CPU=_generated.variants.atan_ | CUDA=_generated.variants.atan_ | Meta=_generated.variants.atan_ | Autograd=_generated.autograd_nodes.AtanBackward0
+atan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:77 | CPU=_generated.variants.atan_out | CUDA=_generated.variants.atan_out | Meta=_generated.variants.atan_out | Autograd=autograd.manual.out_variant
+sinh(Tensor self) -> Tensor | pointwise_unary.yaml:82 | CPU=scalar.sinh | CUDA=scalar.sinh | Meta=scalar.sinh | Autograd=_generated.autograd_nodes.SinhBackward0
+sinh_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:82 | CPU=_generated.variants.sinh_ | CUDA=_generated.variants.sinh_ | Meta=_generated.variants.sinh_ | Autograd=_generated.autograd_nodes.SinhBackward0
+sinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:82 | CPU=_generated.variants.sinh_out | CUDA=_generated.variants.sinh_out | Meta=_generated.variants.sinh_out | Autograd=autograd.manual.out_variant
+cosh(Tensor self) -> Tensor | pointwise_unary.yaml:87 | CPU=scalar.cosh | CUDA=scalar.cosh | Meta=scalar.cosh | Autograd=_generated.autograd_nodes.CoshBackward0
+cosh_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:87 | CPU=_generated.variants.cosh_ | CUDA=_generated.variants.cosh_ | Meta=_generated.variants.cosh_ | Autograd=_generated.autograd_nodes.CoshBackward0
+cosh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:87 | CPU=_generated.variants.cosh_out | CUDA=_generated.variants.cosh_out | Meta=_generated.variants.cosh_out | Autograd=autograd.manual.out_variant
+tanh(Tensor self) -> Tensor | pointwise_unary.yaml:92 | CPU=scalar.tanh | CUDA=scalar.tanh | Meta=scalar.tanh | Autograd=_generated.autograd_kernels.tanh
+tanh_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:92 | CPU=_generated.variants.tanh_ | CUDA=_generated.variants.tanh_ | Meta=_generated.variants.tanh_ | Autograd=_generated.autograd_nodes.TanhBackward0
+tanh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:92 | CPU=_generated.variants.tanh_out | CUDA=_generated.variants.tanh_out | Meta=_generated.variants.tanh_out | Autograd=autograd.manual.out_variant
+sigmoid(Tensor self) -> Tensor | pointwise_unary.yaml:97 | CPU=scalar.sigmoid | CUDA=scalar.sigmoid | Meta=scalar.sigmoid | Autograd=_generated.autograd_kernels.sigmoid
+sigmoid_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:97 | CPU=_generated.variants.sigmoid_ | CUDA=_generated.variants.sigmoid_ | Meta=_generated.variants.sigmoid_ | Autograd=_generated.autograd_nodes.SigmoidBackward0
+sigmoid.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:97 | CPU=_generated.variants.sigmoid_out | CUDA=_generated.variants.sigmoid_out | Meta=_generated.variants.sigmoid_out | Autograd=autograd.manual.out_variant
+erf(Tensor self) -> Tensor | pointwise_unary.yaml:102 | CPU=pointwise_unary.erf | CUDA=pointwise_unary.erf | Meta=pointwise_unary.erf | Autograd=_generated.autograd_nodes.ErfBackward0
+erf_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:102 | CPU=_generated.variants.erf_ | CUDA=_generated.variants.erf_ | Meta=_generated.variants.erf_ | Autograd=_generated.autograd_nodes.ErfBackward0
+erf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:102 | CPU=_generated.variants.erf_out | CUDA=_generated.variants.erf_out | Meta=_generated.variants.erf_out | Autograd=autograd.manual.out_variant
+floor(Tensor self) -> Tensor | pointwise_unary.yaml:107 | CPU=pointwise_unary.floor | CUDA=pointwise_unary.floor | Meta=pointwise_unary.floor | Autograd=_generated.autograd_nodes.FloorBackward0
+floor_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:107 | CPU=_generated.variants.floor_ | CUDA=_generated.variants.floor_ | Meta=_generated.variants.floor_ | Autograd=_generated.autograd_nodes.FloorBackward0
+floor.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:107 | CPU=_generated.variants.floor_out | CUDA=_generated.variants.floor_out | Meta=_generated.variants.floor_out | Autograd=autograd.manual.out_variant
+ceil(Tensor self) -> Tensor | pointwise_unary.yaml:112 | CPU=pointwise_unary.ceil | CUDA=pointwise_unary.ceil | Meta=pointwise_unary.ceil | Autograd=_generated.autograd_nodes.CeilBackward0
+ceil_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:112 | CPU=_generated.variants.ceil_ | CUDA=_generated.variants.ceil_ | Meta=_generated.variants.ceil_ | Autograd=_generated.autograd_nodes.CeilBackward0
+ceil.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:112 | CPU=_generated.variants.ceil_out | CUDA=_generated.variants.ceil_out | Meta=_generated.variants.ceil_out | Autograd=autograd.manual.out_variant
+round(Tensor self) -> Tensor | pointwise_unary.yaml:117 | CPU=pointwise_unary.round | CUDA=pointwise_unary.round | Meta=pointwise_unary.round | Autograd=_generated.autograd_nodes.RoundBackward0
+round_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:117 | CPU=_generated.variants.round_ | CUDA=_generated.variants.round_ | Meta=_generated.variants.round_ | Autograd=_generated.autograd_nodes.RoundBackward0
+round.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:117 | CPU=_generated.variants.round_out | CUDA=_generated.variants.round_out | Meta=_generated.variants.round_out | Autograd=autograd.manual.out_variant
+round.decimals(Tensor self, *, int decimals) -> Tensor | pointwise_unary.yaml:122 | CPU=pointwise_unary.round_decimals | CUDA=pointwise_unary.round_decimals | Meta=pointwise_unary.round_decimals | Autograd=_generated.autograd_nodes.RoundBackward1
+round_.decimals(Tensor(a!) self, *, int decimals) -> Tensor(a!) | pointwise_unary.yaml:122 | CPU=_generated.variants.round__decimals | CUDA=_generated.variants.round__decimals | Meta=_generated.variants.round__decimals | Autograd=_generated.autograd_nodes.RoundBackward1
+round.decimals_out(Tensor self, *, int decimals, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:122 | CPU=_generated.variants.round_decimals_out | CUDA=_generated.variants.round_decimals_out | Meta=_generated.variants.round_decimals_out | Autograd=autograd.manual.out_variant
+trunc(Tensor self) -> Tensor | pointwise_unary.yaml:127 | CPU=pointwise_unary.trunc | CUDA=pointwise_unary.trunc | Meta=pointwise_unary.trunc | Autograd=_generated.autograd_nodes.TruncBackward0
+trunc_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:127 | CPU=_generated.variants.trunc_ | CUDA=_generated.variants.trunc_ | Meta=_generated.variants.trunc_ | Autograd=_generated.autograd_nodes.TruncBackward0
+trunc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:127 | CPU=_generated.variants.trunc_out | CUDA=_generated.variants.trunc_out | Meta=_generated.variants.trunc_out | Autograd=autograd.manual.out_variant
+frac(Tensor self) -> Tensor | pointwise_unary.yaml:132 | CPU=pointwise_unary.frac | CUDA=pointwise_unary.frac | Meta=pointwise_unary.frac | Autograd=_generated.autograd_nodes.FracBackward0
+frac_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:132 | CPU=_generated.variants.frac_ | CUDA=_generated.variants.frac_ | Meta=_generated.variants.frac_ | Autograd=_generated.autograd_nodes.FracBackward0
+frac.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:132 | CPU=_generated.variants.frac_out | CUDA=_generated.variants.frac_out | Meta=_generated.variants.frac_out | Autograd=autograd.manual.out_variant
+sign(Tensor self) -> Tensor | pointwise_unary.yaml:137 | CPU=pointwise_unary.sign | CUDA=pointwise_unary.sign | Meta=pointwise_unary.sign | Autograd=_generated.autograd_nodes.SignBackward0
+sign_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:137 | CPU=_generated.variants.sign_ | CUDA=_generated.variants.sign_ | Meta=_generated.variants.sign_ | Autograd=_generated.autograd_nodes.SignBackward0
+sign.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:137 | CPU=_generated.variants.sign_out | CUDA=_generated.variants.sign_out | Meta=_generated.variants.sign_out | Autograd=autograd.manual.out_variant
+logical_not(Tensor self) -> Tensor | pointwise_unary.yaml:142 | CPU=pointwise_unary.logical_not | CUDA=pointwise_unary.logical_not | Meta=pointwise_unary.logical_not
+logical_not_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:142 | CPU=_generated.variants.logical_not_ | CUDA=_generated.variants.logical_not_ | Meta=_generated.variants.logical_not_ | Autograd=autograd.kernel.overwriting
+logical_not.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:142 | CPU=_generated.variants.logical_not_out | CUDA=_generated.variants.logical_not_out | Meta=_generated.variants.logical_not_out
+isnan(Tensor self) -> Tensor | pointwise_unary.yaml:146 | CPU=pointwise_unary.isnan | CUDA=pointwise_unary.isnan | Meta=pointwise_unary.isnan
+isinf(Tensor self) -> Tensor | pointwise_unary.yaml:149 | CPU=pointwise_unary.isinf | CUDA=pointwise_unary.isinf | Meta=pointwise_unary.isinf
+isfinite(Tensor self) -> Tensor | pointwise_unary.yaml:152 | CPU=pointwise_unary.isfinite | CUDA=pointwise_unary.isfinite | Meta=pointwise_unary.isfinite
+square(Tensor self) -> Tensor | pointwise_unary.yaml:155 | CompositeImplicitAutograd=pointwise_unary.square
+square.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:155 | CompositeExplicitAutograd=_generated.variants.square_out | Autograd=autograd.manual.out_variant
+square_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:160 | CompositeImplicitAutograd=pointwise_unary.square_
+clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor | pointwise_unary.yaml:163 | CPU=clamping.clamp | CUDA=clamping.clamp | Meta=clamping.clamp | Autograd=_generated.autograd_nodes.ClampBackward1
+clamp_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!) | pointwise_unary.yaml:163 | CPU=_generated.variants.clamp_ | CUDA=_generated.variants.clamp_ | Meta=_generated.variants.clamp_ | Autograd=_generated.autograd_nodes.ClampBackward1
+clamp.out(Tensor self, Scalar? min=None, Scalar? max=None, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:163 | CPU=_generated.variants.clamp_out | CUDA=_generated.variants.clamp_out | Meta=_generated.variants.clamp_out | Autograd=autograd.manual.out_variant
+clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor | pointwise_unary.yaml:168 | CPU=clamping.clamp_Tensor | CUDA=clamping.clamp_Tensor | Meta=clamping.clamp_Tensor | Autograd=_generated.autograd_nodes.ClampBackward0
+clamp_.Tensor(Tensor(a!) self, Tensor? min=None, Tensor? max=None) -> Tensor(a!) | pointwise_unary.yaml:168 | CPU=_generated.variants.clamp__Tensor | CUDA=_generated.variants.clamp__Tensor | Meta=_generated.variants.clamp__Tensor | Autograd=_generated.autograd_nodes.ClampBackward0
+clamp.Tensor_out(Tensor self, Tensor? min=None, Tensor? max=None, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:168 | CPU=_generated.variants.clamp_Tensor_out | CUDA=_generated.variants.clamp_Tensor_out | Meta=_generated.variants.clamp_Tensor_out | Autograd=autograd.manual.out_variant
+clamp_min(Tensor self, Scalar min) -> Tensor | pointwise_unary.yaml:173 | CPU=clamping.clamp_min | CUDA=clamping.clamp_min | Meta=clamping.clamp_min | Autograd=_generated.autograd_nodes.ClampMinBackward0
+clamp_min_(Tensor(a!) self, Scalar min) -> Tensor(a!) | pointwise_unary.yaml:173 | CPU=_generated.variants.clamp_min_ | CUDA=_generated.variants.clamp_min_ | Meta=_generated.variants.clamp_min_ | Autograd=_generated.autograd_nodes.ClampMinBackward0
+clamp_min.out(Tensor self, Scalar min, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:173 | CPU=_generated.variants.clamp_min_out | CUDA=_generated.variants.clamp_min_out | Meta=_generated.variants.clamp_min_out | Autograd=autograd.manual.out_variant
+clamp_min.Tensor(Tensor self, Tensor min) -> Tensor | pointwise_unary.yaml:178 | CPU=clamping.clamp_min_Tensor | CUDA=clamping.clamp_min_Tensor | Meta=clamping.clamp_min_Tensor | Autograd=_generated.autograd_nodes.ClampMinBackward1
+clamp_min_.Tensor(Tensor(a!) self, Tensor min) -> Tensor(a!) | pointwise_unary.yaml:178 | CPU=_generated.variants.clamp_min__Tensor | CUDA=_generated.variants.clamp_min__Tensor | Meta=_generated.variants.clamp_min__Tensor | Autograd=_generated.autograd_nodes.ClampMinBackward1
+clamp_min.Tensor_out(Tensor self, Tensor min, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:178 | CPU=_generated.variants.clamp_min_Tensor_out | CUDA=_generated.variants.clamp_min_Tensor_out | Meta=_generated.variants.clamp_min_Tensor_out | Autograd=autograd.manual.out_variant
+clamp_max(Tensor self, Scalar max) -> Tensor | pointwise_unary.yaml:183 | CPU=clamping.clamp_max | CUDA=clamping.clamp_max | Meta=clamping.clamp_max | Autograd=_generated.autograd_nodes.ClampMaxBackward0
+clamp_max_(Tensor(a!) self, Scalar max) -> Tensor(a!) | pointwise_unary.yaml:183 | CPU=_generated.variants.clamp_max_ | CUDA=_generated.variants.clamp_max_ | Meta=_generated.variants.clamp_max_ | Autograd=_generated.autograd_nodes.ClampMaxBackward0
+clamp_max.out(Tensor self, Scalar max, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:183 | CPU=_generated.variants.clamp_max_out | CUDA=_generated.variants.clamp_max_out | Meta=_generated.variants.clamp_max_out | Autograd=autograd.manual.out_variant
+clamp_max.Tensor(Tensor self, Tensor max) -> Tensor | pointwise_unary.yaml:188 | CPU=clamping.clamp_max_Tensor | CUDA=clamping.clamp_max_Tensor | Meta=clamping.clamp_max_Tensor | Autograd=_generated.autograd_nodes.ClampMaxBackward1
+clamp_max_.Tensor(Tensor(a!) self, Tensor max) -> Tensor(a!) | pointwise_unary.yaml:188 | CPU=_generated.variants.clamp_max__Tensor | CUDA=_generated.variants.clamp_max__Tensor | Meta=_generated.variants.clamp_max__Tensor | Autograd=_generated.autograd_nodes.ClampMaxBackward1
+clamp_max.Tensor_out(Tensor self, Tensor max, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:188 | CPU=_generated.variants.clamp_max_Tensor_out | CUDA=_generated.variants.clamp_max_Tensor_out | Meta=_generated.variants.clamp_max_Tensor_out | Autograd=autograd.manual.out_variant
+exp2(Tensor self) -> Tensor | pointwise_unary.yaml:193 | CPU=pointwise_unary.exp2 | Meta=pointwise_unary.exp2 | Autograd=_generated.autograd_nodes.Exp2Backward0
+exp2_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:193 | CPU=_generated.variants.exp2_ | Meta=_generated.variants.exp2_ | Autograd=_generated.autograd_nodes.Exp2Backward0
+exp2.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:193 | CPU=_generated.variants.exp2_out | Meta=_generated.variants.exp2_out | Autograd=autograd.manual.out_variant
+log10(Tensor self) -> Tensor | pointwise_unary.yaml:198 | CPU=scalar.log10 | CUDA=scalar.log10 | Meta=scalar.log10 | Autograd=_generated.autograd_nodes.Log10Backward0
+log10_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:198 | CPU=_generated.variants.log10_ | CUDA=_generated.variants.log10_ | Meta=_generated.variants.log10_ | Autograd=_generated.autograd_nodes.Log10Backward0
+log10.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:198 | CPU=_generated.variants.log10_out | CUDA=_generated.variants.log10_out | Meta=_generated.variants.log10_out | Autograd=autograd.manual.out_variant
+asinh(Tensor self) -> Tensor | pointwise_unary.yaml:203 | CPU=scalar.asinh | CUDA=scalar.asinh | Meta=scalar.asinh | Autograd=_generated.autograd_nodes.AsinhBackward0
+asinh_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:203 | CPU=_generated.variants.asinh_ | CUDA=_generated.variants.asinh_ | Meta=_generated.variants.asinh_ | Autograd=_generated.autograd_nodes.AsinhBackward0
+asinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:203 | CPU=_generated.variants.asinh_out | CUDA=_generated.variants.asinh_out | Meta=_generated.variants.asinh_out | Autograd=autograd.manual.out_variant
+acosh(Tensor self) -> Tensor | pointwise_unary.yaml:208 | CPU=scalar.acosh | CUDA=scalar.acosh | Meta=scalar.acosh | Autograd=_generated.autograd_nodes.AcoshBackward0
+acosh_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:208 | CPU=_generated.variants.acosh_ | CUDA=_generated.variants.acosh_ | Meta=_generated.variants.acosh_ | Autograd=_generated.autograd_nodes.AcoshBackward0
+acosh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:208 | CPU=_generated.variants.acosh_out | CUDA=_generated.variants.acosh_out | Meta=_generated.variants.acosh_out | Autograd=autograd.manual.out_variant
+atanh(Tensor self) -> Tensor | pointwise_unary.yaml:213 | CPU=scalar.atanh | CUDA=scalar.atanh | Meta=scalar.atanh | Autograd=_generated.autograd_nodes.AtanhBackward0
+atanh_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:213 | CPU=_generated.variants.atanh_ | CUDA=_generated.variants.atanh_ | Meta=_generated.variants.atanh_ | Autograd=_generated.autograd_nodes.AtanhBackward0
+atanh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:213 | CPU=_generated.variants.atanh_out | CUDA=_generated.variants.atanh_out | Meta=_generated.variants.atanh_out | Autograd=autograd.manual.out_variant
+sinc(Tensor self) -> Tensor | pointwise_unary.yaml:218 | CPU=pointwise_unary.sinc | Meta=pointwise_unary.sinc | Autograd=_generated.autograd_nodes.SincBackward0
+sinc_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:218 | CPU=_generated.variants.sinc_ | Meta=_generated.variants.sinc_ | Autograd=_generated.autograd_nodes.SincBackward0
+sinc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:218 | CPU=_generated.variants.sinc_out | Meta=_generated.variants.sinc_out | Autograd=autograd.manual.out_variant
+deg2rad(Tensor self) -> Tensor | pointwise_unary.yaml:223 | CPU=pointwise_unary.deg2rad | Meta=pointwise_unary.deg2rad | Autograd=_generated.autograd_nodes.Deg2RadBackward0
+deg2rad_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:223 | CPU=_generated.variants.deg2rad_ | Meta=_generated.variants.deg2rad_ | Autograd=_generated.autograd_nodes.Deg2RadBackward0
+deg2rad.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:223 | CPU=_generated.variants.deg2rad_out | Meta=_generated.variants.deg2rad_out | Autograd=autograd.manual.out_variant
+rad2deg(Tensor self) -> Tensor | pointwise_unary.yaml:227 | CPU=pointwise_unary.rad2deg | Meta=pointwise_unary.rad2deg | Autograd=_generated.autograd_nodes.Rad2DegBackward0
+rad2deg_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:227 | CPU=_generated.variants.rad2deg_ | Meta=_generated.variants.rad2deg_ | Autograd=_generated.autograd_nodes.Rad2DegBackward0
+rad2deg.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:227 | CPU=_generated.variants.rad2deg_out | Meta=_generated.variants.rad2deg_out | Autograd=autograd.manual.out_variant
+positive(Tensor(a) self) -> Tensor(a) | pointwise_unary.yaml:231 | CompositeImplicitAutograd=pointwise_unary.positive
+signbit(Tensor self) -> Tensor | pointwise_unary.yaml:234 | CPU=float_parts.signbit | Meta=float_parts.signbit
+signbit.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:234 | CPU=_generated.variants.signbit_out | Meta=_generated.variants.signbit_out
+isposinf(Tensor self) -> Tensor | pointwise_unary.yaml:239 | CPU=float_parts.isposinf | Meta=float_parts.isposinf
+isposinf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:239 | CPU=_generated.variants.isposinf_out | Meta=_generated.variants.isposinf_out
+isneginf(Tensor self) -> Tensor | pointwise_unary.yaml:244 | CPU=float_parts.isneginf | Meta=float_parts.isneginf
+isneginf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:244 | CPU=_generated.variants.isneginf_out | Meta=_generated.variants.isneginf_out
+nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor | pointwise_unary.yaml:249 | CPU=float_parts.nan_to_num | Meta=float_parts.nan_to_num | Autograd=_generated.autograd_nodes.NanToNumBackward0
+nan_to_num_(Tensor(a!) self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor(a!) | pointwise_unary.yaml:249 | CPU=_generated.variants.nan_to_num_ | Meta=_generated.variants.nan_to_num_ | Autograd=_generated.autograd_nodes.NanToNumBackward0
+nan_to_num.out(Tensor self, float? nan=None, float? posinf=None, float? neginf=None, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:249 | CPU=_generated.variants.nan_to_num_out | Meta=_generated.variants.nan_to_num_out | Autograd=autograd.manual.out_variant
+frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent) | pointwise_unary.yaml:253 | CPU=float_parts.frexp | Meta=float_parts.frexp | Autograd=_generated.autograd_nodes.FrexpBackward0
+frexp.Tensor_out(Tensor self, *, Tensor(a!) mantissa, Tensor(b!) exponent) -> (Tensor(a!) mantissa, Tensor(b!) exponent) | pointwise_unary.yaml:253 | CPU=_generated.variants.frexp_Tensor_out | Meta=_generated.variants.frexp_Tensor_out | Autograd=autograd.manual.out_variant
+erfc(Tensor self) -> Tensor | pointwise_unary.yaml:257 | CPU=special.error_functions.erfc | CUDA=special.error_functions.erfc | Meta=special.error_functions.erfc | Autograd=_generated.autograd_nodes.ErfcBackward0
+erfc_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:257 | CPU=_generated.variants.erfc_ | CUDA=_generated.variants.erfc_ | Meta=_generated.variants.erfc_ | Autograd=_generated.autograd_nodes.ErfcBackward0
+erfc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:257 | CPU=_generated.variants.erfc_out | CUDA=_generated.variants.erfc_out | Meta=_generated.variants.erfc_out | Autograd=autograd.manual.out_variant
+erfinv(Tensor self) -> Tensor | pointwise_unary.yaml:262 | CPU=special.error_functions.erfinv | Meta=special.error_functions.erfinv | Autograd=_generated.autograd_nodes.ErfinvBackward0
+erfinv_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:262 | CPU=_generated.variants.erfinv_ | Meta=_generated.variants.erfinv_ | Autograd=_generated.autograd_nodes.ErfinvBackward0
+erfinv.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:262 | CPU=_generated.variants.erfinv_out | Meta=_generated.variants.erfinv_out | Autograd=autograd.manual.out_variant
+lgamma(Tensor self) -> Tensor | pointwise_unary.yaml:267 | CPU=special.gamma_functions.lgamma | CUDA=special.gamma_functions.lgamma | Meta=special.gamma_functions.lgamma | Autograd=_generated.autograd_nodes.LgammaBackward0
+lgamma_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:267 | CPU=_generated.variants.lgamma_ | CUDA=_generated.variants.lgamma_ | Meta=_generated.variants.lgamma_ | Autograd=_generated.autograd_nodes.LgammaBackward0
+lgamma.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:267 | CPU=_generated.variants.lgamma_out | CUDA=_generated.variants.lgamma_out | Meta=_generated.variants.lgamma_out | Autograd=autograd.manual.out_variant
+digamma(Tensor self) -> Tensor | pointwise_unary.yaml:272 | CPU=special.gamma_functions.digamma | Meta=special.gamma_functions.digamma | Autograd=_generated.autograd_nodes.DigammaBackward0
+digamma_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:272 | CPU=_generated.variants.digamma_ | Meta=_generated.variants.digamma_ | Autograd=_generated.autograd_nodes.DigammaBackward0
+digamma.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:272 | CPU=_generated.variants.digamma_out | Meta=_generated.variants.digamma_out | Autograd=autograd.manual.out_variant
+polygamma(int n, Tensor self) -> Tensor | pointwise_unary.yaml:277 | CPU=special.gamma_functions.polygamma | Meta=special.gamma_functions.polygamma | Autograd=_generated.autograd_nodes.PolygammaBackward0
+polygamma.out(int n, Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:277 | CPU=_generated.variants.polygamma_out | Meta=_generated.variants.polygamma_out | Autograd=autograd.manual.out_variant
+polygamma_(Tensor(a!) self, int n) -> Tensor(a!) | pointwise_unary.yaml:282 | CPU=special.gamma_functions.polygamma_ | Meta=special.gamma_functions.polygamma_ | Autograd=_generated.autograd_nodes.PolygammaBackward1
+mvlgamma(Tensor self, int p) -> Tensor | pointwise_unary.yaml:285 | CPU=special.gamma_functions.mvlgamma | Meta=special.gamma_functions.mvlgamma | Autograd=_generated.autograd_nodes.MvlgammaBackward0
+mvlgamma_(Tensor(a!) self, int p) -> Tensor(a!) | pointwise_unary.yaml:285 | CPU=_generated.variants.mvlgamma_ | Meta=_generated.variants.mvlgamma_ | Autograd=_generated.autograd_nodes.MvlgammaBackward0
+mvlgamma.out(Tensor self, int p, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:285 | CPU=_generated.variants.mvlgamma_out | Meta=_generated.variants.mvlgamma_out | Autograd=autograd.manual.out_variant
+i0(Tensor self) -> Tensor | pointwise_unary.yaml:289 | CPU=special.bessel_functions.i0 | Meta=special.bessel_functions.i0 | Autograd=_generated.autograd_nodes.I0Backward0
+i0_(Tensor(a!) self) -> Tensor(a!) | pointwise_unary.yaml:289 | CPU=_generated.variants.i0_ | Meta=_generated.variants.i0_ | Autograd=_generated.autograd_nodes.I0Backward0
+i0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:289 | CPU=_generated.variants.i0_out | Meta=_generated.variants.i0_out | Autograd=autograd.manual.out_variant
+logit(Tensor self, float? eps=None) -> Tensor | pointwise_unary.yaml:294 | CPU=special.logarithms.logit | Meta=special.logarithms.logit | Autograd=_generated.autograd_nodes.LogitBackward0
+logit_(Tensor(a!) self, float? eps=None) -> Tensor(a!) | pointwise_unary.yaml:294 | CPU=_generated.variants.logit_ | Meta=_generated.variants.logit_ | Autograd=_generated.autograd_nodes.LogitBackward0
+logit.out(Tensor self, float? eps=None, *, Tensor(a!) out) -> Tensor(a!) | pointwise_unary.yaml:294 | CPU=_generated.variants.logit_out | Meta=_generated.variants.logit_out | Autograd=autograd.manual.out_variant
+random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!) | random.yaml:3 | CPU=random.discrete.random_ | Meta=random.discrete.random_ | CUDA=cuda.random.random_ | Autograd=_generated.autograd_nodes.RandomBackward2
+random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!) | random.yaml:6 | CPU=random.discrete.random_to_ | Meta=random.discrete.random_to_ | CUDA=cuda.random.random_to_ | Autograd=_generated.autograd_nodes.RandomBackward1
+random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!) | random.yaml:9 | CPU=random.discrete.random_from_ | Meta=random.discrete.random_from_ | CUDA=cuda.random.random_from_ | Autograd=_generated.autograd_nodes.RandomBackward0
+uniform_(Tensor(a!) self, float from=0.0, float to=1.0, *, Generator? generator=None) -> Tensor(a!) | random.yaml:12 | CPU=random.uniform_normal.uniform_ | Meta=random.uniform_normal.uniform_ | CUDA=cuda.random.uniform_ | Autograd=_generated.autograd_nodes.UniformBackward0
+normal_(Tensor(a!) self, float mean=0.0, float std=1.0, *, Generator? generator=None) -> Tensor(a!) | random.yaml:15 | CPU=random.uniform_normal.normal_ | Meta=random.uniform_normal.normal_ | CUDA=cuda.random.normal_ | Autograd=_generated.autograd_nodes.NormalBackward0
+bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!) | random.yaml:18 | CPU=random.discrete.bernoulli__Tensor | CUDA=cuda.random.bernoulli__Tensor | Autograd=_generated.autograd_nodes.BernoulliBackward1
+bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!) | random.yaml:21 | CPU=random.discrete.bernoulli__float | Meta=random.discrete.bernoulli__float | CUDA=cuda.random.bernoulli__float | Autograd=_generated.autograd_nodes.BernoulliBackward2
+randperm(int n, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | random.yaml:24 | CPU=random.discrete.randperm | CUDA=cuda.sampling.randperm
+randperm.out(int n, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | random.yaml:24 | CPU=_generated.variants.randperm_out | CUDA=_generated.cuda_variants.randperm_out | Autograd=autograd.manual.out_variant
+randperm.generator(int n, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | random.yaml:27 | CPU=random.discrete.randperm_generator | CUDA=cuda.sampling.randperm_generator
+randperm.generator_out(int n, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | random.yaml:27 | CPU=_generated.variants.randperm_generator_out | CUDA=_generated.cuda_variants.randperm_generator_out | Autograd=autograd.manual.out_variant
+multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor | random.yaml:30 | CPU=random.discrete.multinomial | CUDA=cuda.sampling.multinomial
+multinomial.out(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!) | random.yaml:30 | CPU=_generated.variants.multinomial_out | CUDA=_generated.cuda_variants.multinomial_out
+rand(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | random.yaml:35 | CompositeExplicitAutograd=random.factories.rand
+rand.out(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | random.yaml:35 | CompositeExplicitAutograd=_generated.variants.rand_out | Autograd=autograd.manual.out_variant
+rand.generator(int[] size, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | random.yaml:38 | CompositeExplicitAutograd=random.factories.rand_generator
+rand.generator_out(int[] size, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | random.yaml:38 | CompositeExplicitAutograd=_generated.variants.rand_generator_out | Autograd=autograd.manual.out_variant
+randn(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | random.yaml:41 | CompositeExplicitAutograd=random.factories.randn
+randn.out(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | random.yaml:41 | CompositeExplicitAutograd=_generated.variants.randn_out | Autograd=autograd.manual.out_variant
+randn.generator(int[] size, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | random.yaml:44 | CompositeExplicitAutograd=random.factories.randn_generator
+randn.generator_out(int[] size, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | random.yaml:44 | CompositeExplicitAutograd=_generated.variants.randn_generator_out | Autograd=autograd.manual.out_variant
+randint(int high, int[] size, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | random.yaml:47 | CompositeExplicitAutograd=random.factories.randint
+randint.out(int high, int[] size, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | random.yaml:47 | CompositeExplicitAutograd=_generated.variants.randint_out | Autograd=autograd.manual.out_variant
+randint.generator(int high, int[] size, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | random.yaml:50 | CompositeExplicitAutograd=random.factories.randint_generator
+randint.generator_out(int high, int[] size, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | random.yaml:50 | CompositeExplicitAutograd=_generated.variants.randint_generator_out | Autograd=autograd.manual.out_variant
+randint.low(int low, int high, int[] size, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | random.yaml:53 | CompositeExplicitAutograd=random.factories.randint_low
+randint.low_out(int low, int high, int[] size, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | random.yaml:53 | CompositeExplicitAutograd=_generated.variants.randint_low_out | Autograd=autograd.manual.out_variant
+randint.low_generator(int low, int high, int[] size, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | random.yaml:56 | CompositeExplicitAutograd=random.factories.randint_low_generator
+randint.low_generator_out(int low, int high, int[] size, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | random.yaml:56 | CompositeExplicitAutograd=_generated.variants.randint_low_generator_out | Autograd=autograd.manual.out_variant
+rand_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor | random.yaml:59 | CompositeExplicitAutograd=random.factories.rand_like
+rand_like.generator(Tensor self, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor | random.yaml:61 | CompositeExplicitAutograd=random.factories.rand_like_generator
+randn_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor | random.yaml:63 | CompositeExplicitAutograd=random.factories.randn_like
+randn_like.generator(Tensor self, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor | random.yaml:65 | CompositeExplicitAutograd=random.factories.randn_like_generator
+randint_like(Tensor self, int high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor | random.yaml:67 | CompositeExplicitAutograd=random.factories.randint_like
+randint_like.generator(Tensor self, int high, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor | random.yaml:69 | CompositeExplicitAutograd=random.factories.randint_like_generator
+randint_like.low_dtype(Tensor self, int low, int high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor | random.yaml:71 | CompositeExplicitAutograd=random.factories.randint_like_low_dtype
+randint_like.Tensor(Tensor self, Tensor high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor | random.yaml:73 | CompositeExplicitAutograd=random.factories.randint_like_Tensor
+randint_like.Tensor_generator(Tensor self, Tensor high, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor | random.yaml:75 | CompositeExplicitAutograd=random.factories.randint_like_Tensor_generator
+randint_like.low_generator_dtype(Tensor self, int low, int high, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor | random.yaml:77 | CompositeExplicitAutograd=random.factories.randint_like_low_generator_dtype
+bernoulli(Tensor self, *, Generator? generator=None) -> Tensor | random.yaml:79 | CompositeExplicitAutograd=random.discrete.bernoulli | Autograd=_generated.autograd_nodes.BernoulliBackward0
+bernoulli.out(Tensor self, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!) | random.yaml:82 | CompositeExplicitAutograd=random.discrete.bernoulli_out | Autograd=autograd.manual.out_variant
+bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor | random.yaml:85 | CompositeExplicitAutograd=random.discrete.bernoulli_p | Autograd=_generated.autograd_nodes.BernoulliBackward3
+normal.Tensor_float(Tensor mean, float std=1.0, *, Generator? generator=None) -> Tensor | random.yaml:88 | CompositeExplicitAutograd=random.uniform_normal.normal_Tensor_float | Autograd=_generated.autograd_nodes.NormalBackward1
+normal.Tensor_float_out(Tensor mean, float std=1.0, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!) | random.yaml:90 | CompositeExplicitAutograd=random.uniform_normal.normal_Tensor_float_out | Autograd=autograd.manual.out_variant
+normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor | random.yaml:93 | CompositeExplicitAutograd=random.uniform_normal.normal_float_Tensor | Autograd=_generated.autograd_nodes.NormalBackward2
+normal.float_Tensor_out(float mean, Tensor std, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!) | random.yaml:95 | CompositeExplicitAutograd=random.uniform_normal.normal_float_Tensor_out | Autograd=autograd.manual.out_variant
+normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor | random.yaml:98 | CompositeExplicitAutograd=random.uniform_normal.normal_Tensor_Tensor | Autograd=_generated.autograd_nodes.NormalBackward3
+normal.Tensor_Tensor_out(Tensor mean, Tensor std, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!) | random.yaml:100 | CompositeExplicitAutograd=random.uniform_normal.normal_Tensor_Tensor_out | Autograd=autograd.manual.out_variant
+normal.float_float(float mean, float std, int[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor | random.yaml:103 | CompositeExplicitAutograd=random.uniform_normal.normal_float_float
+normal.float_float_out(float mean, float std, int[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!) | random.yaml:103 | CompositeExplicitAutograd=_generated.variants.normal_float_float_out | Autograd=autograd.manual.out_variant
+exponential_(Tensor(a!) self, float lambd=1.0, *, Generator? generator=None) -> Tensor(a!) | random.yaml:106 | CPU=random.continuous.exponential_ | Meta=random.continuous.exponential_ | CUDA=cuda.random.exponential_ | Autograd=_generated.autograd_nodes.ExponentialBackward0
+log_normal_(Tensor(a!) self, float mean=1.0, float std=2.0, *, Generator? generator=None) -> Tensor(a!) | random.yaml:109 | CPU=random.continuous.log_normal_ | Meta=random.continuous.log_normal_ | Autograd=_generated.autograd_nodes.LogNormalBackward0
+cauchy_(Tensor(a!) self, float median=0.0, float sigma=1.0, *, Generator? generator=None) -> Tensor(a!) | random.yaml:112 | CPU=random.continuous.cauchy_ | Meta=random.continuous.cauchy_ | Autograd=_generated.autograd_nodes.CauchyBackward0
+geometric_(Tensor(a!) self, float p, *, Generator? generator=None) -> Tensor(a!) | random.yaml:115 | CPU=random.discrete.geometric_ | Meta=random.discrete.geometric_ | Autograd=_generated.autograd_nodes.GeometricBackward0
+poisson(Tensor self, Generator? generator=None) -> Tensor | random.yaml:118 | CPU=random.rejection.poisson | Autograd=_generated.autograd_nodes.PoissonBackward0
+poisson.out(Tensor self, Generator? generator=None, *, Tensor(a!) out) -> Tensor(a!) | random.yaml:118 | CPU=_generated.variants.poisson_out | Autograd=autograd.manual.out_variant
+binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor | random.yaml:122 | CPU=random.rejection.binomial | Autograd=_generated.autograd_nodes.BinomialBackward0
+binomial.out(Tensor count, Tensor prob, Generator? generator=None, *, Tensor(a!) out) -> Tensor(a!) | random.yaml:122 | CPU=_generated.variants.binomial_out | Autograd=autograd.manual.out_variant
+normal_functional(Tensor self, float mean=0.0, float std=1.0, *, Generator? generator=None) -> Tensor | random.yaml:126 | CompositeExplicitAutograd=random.uniform_normal.normal_functional | Autograd=_generated.autograd_nodes.NormalFunctionalBackward0
+sum(Tensor self, *, ScalarType? dtype=None) -> Tensor | reductions.yaml:3 | CPU=reductions.sum | Meta=reductions.sum | CUDA=cuda.reductions.sum | Autograd=_generated.autograd_kernels.sum
+sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor | reductions.yaml:6 | CPU=reductions.sum_dim_IntList | Meta=reductions.sum_dim_IntList | CUDA=cuda.reductions.sum_dim_IntList | Autograd=_generated.autograd_kernels.sum_dim_IntList
+sum.IntList_out(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | reductions.yaml:6 | CPU=_generated.variants.sum_IntList_out | Meta=_generated.variants.sum_IntList_out | CUDA=_generated.cuda_variants.sum_IntList_out | Autograd=autograd.manual.out_variant
+mean(Tensor self, *, ScalarType? dtype=None) -> Tensor | reductions.yaml:11 | CPU=reductions.mean | Meta=reductions.mean | CUDA=cuda.reductions.mean | Autograd=_generated.autograd_kernels.mean
+mean.dtype_out(Tensor self, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | reductions.yaml:11 | CPU=_generated.variants.mean_dtype_out | Meta=_generated.variants.mean_dtype_out | CUDA=_generated.cuda_variants.mean_dtype_out | Autograd=autograd.manual.out_variant
+mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor | reductions.yaml:15 | CPU=reductions.mean_dim | Meta=reductions.mean_dim | CUDA=cuda.reductions.mean_dim | Autograd=_generated.autograd_kernels.mean_dim
+mean.out(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | reductions.yaml:15 | CPU=_generated.variants.mean_out | Meta=_generated.variants.mean_out | CUDA=_generated.cuda_variants.mean_out | Autograd=autograd.manual.out_variant
+prod(Tensor self, *, ScalarType? dtype=None) -> Tensor | reductions.yaml:20 | CPU=reductions.prod | Meta=reductions.prod | CUDA=cuda.reductions.prod | Autograd=_generated.autograd_nodes.ProdBackward0
+prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor | reductions.yaml:23 | CPU=reductions.prod_dim_int | Meta=reductions.prod_dim_int | CUDA=cuda.reductions.prod_dim_int | Autograd=_generated.autograd_nodes.ProdBackward1
+prod.int_out(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | reductions.yaml:23 | CPU=_generated.variants.prod_int_out | Meta=_generated.variants.prod_int_out | CUDA=_generated.cuda_variants.prod_int_out | Autograd=autograd.manual.out_variant
+var(Tensor self, bool unbiased=True) -> Tensor | reductions.yaml:28 | CompositeImplicitAutograd=moments.var
+var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor | reductions.yaml:31 | CompositeImplicitAutograd=moments.var_dim
+var.out(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | reductions.yaml:31 | CompositeExplicitAutograd=_generated.variants.var_out | Autograd=autograd.manual.out_variant
+var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor | reductions.yaml:35 | CPU=moments.var_correction | Meta=moments.var_correction | CUDA=cuda.moments.var_correction | Autograd=_generated.autograd_nodes.VarBackward0
+var.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out) -> Tensor(a!) | reductions.yaml:35 | CPU=_generated.variants.var_correction_out | Meta=_generated.variants.var_correction_out | CUDA=_generated.cuda_variants.var_correction_out | Autograd=autograd.manual.out_variant
+std(Tensor self, bool unbiased=True) -> Tensor | reductions.yaml:39 | CompositeImplicitAutograd=moments.std
+std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor | reductions.yaml:42 | CompositeImplicitAutograd=moments.std_dim
+std.out(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | reductions.yaml:42 | CompositeExplicitAutograd=_generated.variants.std_out | Autograd=autograd.manual.out_variant
+std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor | reductions.yaml:46 | CPU=moments.std_correction | Meta=moments.std_correction | CUDA=cuda.moments.std_correction | Autograd=_generated.autograd_nodes.StdBackward0
+std.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out) -> Tensor(a!) | reductions.yaml:46 | CPU=_generated.variants.std_correction_out | Meta=_generated.variants.std_correction_out | CUDA=_generated.cuda_variants.std_correction_out | Autograd=autograd.manual.out_variant
+var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor) | reductions.yaml:50 | CompositeImplicitAutograd=moments.var_mean
+var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor) | reductions.yaml:52 | CompositeImplicitAutograd=moments.var_mean_dim
+var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor) | reductions.yaml:54 | CPU=moments.var_mean_correction | Meta=moments.var_mean_correction | CUDA=cuda.moments.var_mean_correction | Autograd=_generated.autograd_nodes.VarMeanBackward0
+var_mean.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!)) | reductions.yaml:54 | CPU=_generated.variants.var_mean_correction_out | Meta=_generated.variants.var_mean_correction_out | CUDA=_generated.cuda_variants.var_mean_correction_out | Autograd=autograd.manual.out_variant
+std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor) | reductions.yaml:58 | CompositeImplicitAutograd=moments.std_mean
+std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor) | reductions.yaml:60 | CompositeImplicitAutograd=moments.std_mean_dim
+std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor) | reductions.yaml:62 | CPU=moments.std_mean_correction | Meta=moments.std_mean_correction | CUDA=cuda.moments.std_mean_correction | Autograd=_generated.autograd_nodes.StdMeanBackward0
+std_mean.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!)) | reductions.yaml:62 | CPU=_generated.variants.std_mean_correction_out | Meta=_generated.variants.std_mean_correction_out | CUDA=_generated.cuda_variants.std_mean_correction_out | Autograd=autograd.manual.out_variant
+amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor | reductions.yaml:66 | CPU=extrema.amax | Meta=extrema.amax | CUDA=cuda.extrema.amax | Autograd=_generated.autograd_nodes.AmaxBackward0
+amax.out(Tensor self, int[1] dim=[], bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | reductions.yaml:66 | CPU=_generated.variants.amax_out | Meta=_generated.variants.amax_out | CUDA=_generated.cuda_variants.amax_out | Autograd=autograd.manual.out_variant
+amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor | reductions.yaml:71 | CPU=extrema.amin | Meta=extrema.amin | CUDA=cuda.extrema.amin | Autograd=_generated.autograd_nodes.AminBackward0
+amin.out(Tensor self, int[1] dim=[], bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | reductions.yaml:71 | CPU=_generated.variants.amin_out | Meta=_generated.variants.amin_out | CUDA=_generated.cuda_variants.amin_out | Autograd=autograd.manual.out_variant
+max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) | reductions.yaml:76 | CPU=extrema.max_dim | Meta=extrema.max_dim | CUDA=cuda.extrema.max_dim | Autograd=_generated.autograd_nodes.MaxBackward0
+max.dim_out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | reductions.yaml:76 | CPU=_generated.variants.max_dim_out | Meta=_generated.variants.max_dim_out | CUDA=_generated.cuda_variants.max_dim_out | Autograd=autograd.manual.out_variant
+max(Tensor self) -> Tensor | reductions.yaml:82 | CPU=extrema.max | Meta=extrema.max | CUDA=cuda.extrema.max | Autograd=_generated.autograd_nodes.MaxBackward1
+max.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | reductions.yaml:82 | CPU=_generated.variants.max_unary_out | Meta=_generated.variants.max_unary_out | CUDA=_generated.cuda_variants.max_unary_out | Autograd=autograd.manual.out_variant
+max.other(Tensor self, Tensor other) -> Tensor | reductions.yaml:86 | CompositeImplicitAutograd=_generated.ops.maximum
+max.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | reductions.yaml:86 | CompositeImplicitAutograd=_generated.ops.maximum_out
+min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) | reductions.yaml:90 | CPU=extrema.min_dim | Meta=extrema.min_dim | CUDA=cuda.extrema.min_dim | Autograd=_generated.autograd_nodes.MinBackward0
+min.dim_out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | reductions.yaml:90 | CPU=_generated.variants.min_dim_out | Meta=_generated.variants.min_dim_out | CUDA=_generated.cuda_variants.min_dim_out | Autograd=autograd.manual.out_variant
+min(Tensor self) -> Tensor | reductions.yaml:96 | CPU=extrema.min | Meta=extrema.min | CUDA=cuda.extrema.min | Autograd=_generated.autograd_nodes.MinBackward1
+min.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | reductions.yaml:96 | CPU=_generated.variants.min_unary_out | Meta=_generated.variants.min_unary_out | CUDA=_generated.cuda_variants.min_unary_out | Autograd=autograd.manual.out_variant
+min.other(Tensor self, Tensor other) -> Tensor | reductions.yaml:100 | CompositeImplicitAutograd=_generated.ops.minimum
+min.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | reductions.yaml:100 | CompositeImplicitAutograd=_generated.ops.minimum_out
+argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor | reductions.yaml:104 | CPU=extrema.argmax | Meta=extrema.argmax | CUDA=cuda.extrema.argmax
+argmax.out(Tensor self, int? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | reductions.yaml:104 | CPU=_generated.variants.argmax_out | Meta=_generated.variants.argmax_out | CUDA=_generated.cuda_variants.argmax_out
+argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor | reductions.yaml:109 | CPU=extrema.argmin | Meta=extrema.argmin | CUDA=cuda.extrema.argmin
+argmin.out(Tensor self, int? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | reductions.yaml:109 | CPU=_generated.variants.argmin_out | Meta=_generated.variants.argmin_out | CUDA=_generated.cuda_variants.argmin_out
+any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor | reductions.yaml:114 | CPU=reductions.any_dim | Meta=reductions.any_dim | CUDA=cuda.reductions.any_dim
+any.out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | reductions.yaml:114 | CPU=_generated.variants.any_out | Meta=_generated.variants.any_out | CUDA=_generated.cuda_variants.any_out
+any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor | reductions.yaml:119 | CPU=reductions.any_dims | Meta=reductions.any_dims | CUDA=cuda.reductions.any_dims
+any.dims_out(Tensor self, int[]? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | reductions.yaml:119 | CPU=_generated.variants.any_dims_out | Meta=_generated.variants.any_dims_out | CUDA=_generated.cuda_variants.any_dims_out
+any(Tensor self) -> Tensor | reductions.yaml:124 | CPU=reductions.any | Meta=reductions.any | CUDA=cuda.reductions.any
+any.all_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | reductions.yaml:124 | CPU=_generated.variants.any_all_out | Meta=_generated.variants.any_all_out | CUDA=_generated.cuda_variants.any_all_out
+all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor | reductions.yaml:129 | CPU=reductions.all_dim | Meta=reductions.all_dim | CUDA=cuda.reductions.all_dim
+all.out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | reductions.yaml:129 | CPU=_generated.variants.all_out | Meta=_generated.variants.all_out | CUDA=_generated.cuda_variants.all_out
+all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor | reductions.yaml:134 | CPU=reductions.all_dims | Meta=reductions.all_dims | CUDA=cuda.reductions.all_dims
+all.dims_out(Tensor self, int[]? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | reductions.yaml:134 | CPU=_generated.variants.all_dims_out | Meta=_generated.variants.all_dims_out | CUDA=_generated.cuda_variants.all_dims_out
+all(Tensor self) -> Tensor | reductions.yaml:139 | CPU=reductions.all | Meta=reductions.all | CUDA=cuda.reductions.all
+all.all_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | reductions.yaml:139 | CPU=_generated.variants.all_all_out | Meta=_generated.variants.all_all_out | CUDA=_generated.cuda_variants.all_all_out
+norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor | reductions.yaml:144 | CPU=norms.norm_ScalarOpt_dtype | Meta=norms.norm_ScalarOpt_dtype | CUDA=cuda.norms.norm_ScalarOpt_dtype | Autograd=_generated.autograd_nodes.NormBackward2
+norm.Scalar(Tensor self, Scalar p=2) -> Tensor | reductions.yaml:147 | CPU=norms.norm_Scalar | Meta=norms.norm_Scalar | CUDA=cuda.norms.norm_Scalar | Autograd=_generated.autograd_nodes.NormBackward0
+norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor | reductions.yaml:150 | CPU=norms.norm_ScalarOpt_dim_dtype | Meta=norms.norm_ScalarOpt_dim_dtype | CUDA=cuda.norms.norm_ScalarOpt_dim_dtype | Autograd=_generated.autograd_nodes.NormBackward3
+norm.dtype_out(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype, Tensor(a!) out) -> Tensor(a!) | reductions.yaml:150 | CPU=_generated.variants.norm_dtype_out | Meta=_generated.variants.norm_dtype_out | CUDA=_generated.cuda_variants.norm_dtype_out | Autograd=autograd.manual.out_variant
+norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor | reductions.yaml:155 | CPU=norms.norm_ScalarOpt_dim | Meta=norms.norm_ScalarOpt_dim | CUDA=cuda.norms.norm_ScalarOpt_dim | Autograd=_generated.autograd_nodes.NormBackward1
+norm.out(Tensor self, Scalar? p, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | reductions.yaml:155 | CPU=_generated.variants.norm_out | Meta=_generated.variants.norm_out | CUDA=_generated.cuda_variants.norm_out | Autograd=autograd.manual.out_variant
+linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor | reductions.yaml:160 | CPU=norms.linalg_vector_norm | Meta=norms.linalg_vector_norm | CUDA=cuda.norms.linalg_vector_norm | Autograd=_generated.autograd_nodes.LinalgVectorNormBackward0
+linalg_vector_norm.out(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | reductions.yaml:160 | CPU=_generated.variants.linalg_vector_norm_out | Meta=_generated.variants.linalg_vector_norm_out | CUDA=_generated.cuda_variants.linalg_vector_norm_out | Autograd=autograd.manual.out_variant
+logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor | reductions.yaml:165 | CPU=norms.logsumexp | Meta=norms.logsumexp | CUDA=cuda.norms.logsumexp | Autograd=_generated.autograd_nodes.LogsumexpBackward0
+logsumexp.out(Tensor self, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | reductions.yaml:165 | CPU=_generated.variants.logsumexp_out | Meta=_generated.variants.logsumexp_out | CUDA=_generated.cuda_variants.logsumexp_out | Autograd=autograd.manual.out_variant
+aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max) | reductions.yaml:169 | CPU=extrema.aminmax | Meta=extrema.aminmax | Autograd=_generated.autograd_nodes.AminmaxBackward0
+aminmax.out(Tensor self, *, int? dim=None, bool keepdim=False, Tensor(a!) min, Tensor(b!) max) -> (Tensor(a!) min, Tensor(b!) max) | reductions.yaml:169 | CPU=_generated.variants.aminmax_out | Meta=_generated.variants.aminmax_out | Autograd=autograd.manual.out_variant
+nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor | reductions.yaml:175 | CPU=reductions.nansum | Meta=reductions.nansum | Autograd=_generated.autograd_nodes.NansumBackward0
+nansum.out(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | reductions.yaml:175 | CPU=_generated.variants.nansum_out | Meta=_generated.variants.nansum_out | Autograd=autograd.manual.out_variant
+nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor | reductions.yaml:179 | CompositeImplicitAutograd=reductions.nanmean
+nanmean.out(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | reductions.yaml:179 | CompositeExplicitAutograd=_generated.variants.nanmean_out | Autograd=autograd.manual.out_variant
+count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor | reductions.yaml:184 | CPU=reductions.count_nonzero_dim_IntList | Meta=reductions.count_nonzero_dim_IntList
+count_nonzero.dim_IntList_out(Tensor self, int[] dim, *, Tensor(a!) out) -> Tensor(a!) | reductions.yaml:184 | CPU=_generated.variants.count_nonzero_dim_IntList_out | Meta=_generated.variants.count_nonzero_dim_IntList_out
+count_nonzero(Tensor self, int? dim=None) -> Tensor | reductions.yaml:189 | CPU=reductions.count_nonzero | Meta=reductions.count_nonzero
+count_nonzero.out(Tensor self, int? dim=None, *, Tensor(a!) out) -> Tensor(a!) | reductions.yaml:189 | CPU=_generated.variants.count_nonzero_out | Meta=_generated.variants.count_nonzero_out
+sum_to_size(Tensor self, int[] size) -> Tensor | reductions.yaml:194 | CompositeImplicitAutograd=reductions.sum_to_size
+segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor | reductions.yaml:198 | CPU=segments.segment_reduce | Autograd=_generated.autograd_nodes.SegmentReduceBackward0
+segment_reduce.out(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None, Tensor(a!) out) -> Tensor(a!) | reductions.yaml:198 | CPU=_generated.variants.segment_reduce_out | Autograd=autograd.manual.out_variant
+_segment_reduce_backward(Tensor grad, Tensor output, Tensor data, str reduce, *, Tensor? lengths=None, Tensor? offsets=None, int axis=0, Scalar? initial=None) -> Tensor | reductions.yaml:203 | CPU=segments._segment_reduce_backward | Autograd=_generated.autograd_nodes.SegmentReduceBackwardBackward0
+_segment_reduce_backward.out(Tensor grad, Tensor output, Tensor data, str reduce, *, Tensor? lengths=None, Tensor? offsets=None, int axis=0, Scalar? initial=None, Tensor(a!) out) -> Tensor(a!) | reductions.yaml:203 | CPU=_generated.variants._segment_reduce_backward_out | Autograd=autograd.manual.out_variant
+cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor | scans.yaml:2 | CPU=scans.cumsum | Meta=scans.cumsum | CUDA=cuda.scans.cumsum | Autograd=_generated.autograd_nodes.CumsumBackward0
+cumsum_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> Tensor(a!) | scans.yaml:2 | CPU=_generated.variants.cumsum_ | Meta=_generated.variants.cumsum_ | CUDA=_generated.cuda_variants.cumsum_ | Autograd=_generated.autograd_nodes.CumsumBackward0
+cumsum.out(Tensor self, int dim, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | scans.yaml:2 | CPU=_generated.variants.cumsum_out | Meta=_generated.variants.cumsum_out | CUDA=_generated.cuda_variants.cumsum_out | Autograd=autograd.manual.out_variant
+cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor | scans.yaml:9 | CPU=scans.cumprod | Meta=scans.cumprod | CUDA=cuda.scans.cumprod | Autograd=_generated.autograd_nodes.CumprodBackward0
+cumprod_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> Tensor(a!) | scans.yaml:9 | CPU=_generated.variants.cumprod_ | Meta=_generated.variants.cumprod_ | CUDA=_generated.cuda_variants.cumprod_ | Autograd=_generated.autograd_nodes.CumprodBackward0
+cumprod.out(Tensor self, int dim, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!) | scans.yaml:9 | CPU=_generated.variants.cumprod_out | Meta=_generated.variants.cumprod_out | CUDA=_generated.cuda_variants.cumprod_out | Autograd=autograd.manual.out_variant
+cummax(Tensor self, int dim) -> (Tensor values, Tensor indices) | scans.yaml:16 | CPU=running_extrema.cummax | Meta=running_extrema.cummax | Autograd=_generated.autograd_nodes.CummaxBackward0
+cummax.out(Tensor self, int dim, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | scans.yaml:16 | CPU=_generated.variants.cummax_out | Meta=_generated.variants.cummax_out | Autograd=autograd.manual.out_variant
+cummin(Tensor self, int dim) -> (Tensor values, Tensor indices) | scans.yaml:20 | CPU=running_extrema.cummin | Meta=running_extrema.cummin | Autograd=_generated.autograd_nodes.CumminBackward0
+cummin.out(Tensor self, int dim, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices) | scans.yaml:20 | CPU=_generated.variants.cummin_out | Meta=_generated.variants.cummin_out | Autograd=autograd.manual.out_variant
+logcumsumexp(Tensor self, int dim) -> Tensor | scans.yaml:24 | CPU=scans.logcumsumexp | Meta=scans.logcumsumexp | Autograd=_generated.autograd_nodes.LogcumsumexpBackward0
+logcumsumexp.out(Tensor self, int dim, *, Tensor(a!) out) -> Tensor(a!) | scans.yaml:24 | CPU=_generated.variants.logcumsumexp_out | Meta=_generated.variants.logcumsumexp_out | Autograd=autograd.manual.out_variant
+special_erf(Tensor self) -> Tensor | special.yaml:3 | CompositeImplicitAutograd=_generated.ops.erf
+special_erf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:3 | CompositeImplicitAutograd=_generated.ops.erf_out
+special_erfc(Tensor self) -> Tensor | special.yaml:7 | CompositeImplicitAutograd=_generated.ops.erfc
+special_erfc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:7 | CompositeImplicitAutograd=_generated.ops.erfc_out
+special_erfinv(Tensor self) -> Tensor | special.yaml:11 | CompositeImplicitAutograd=_generated.ops.erfinv
+special_erfinv.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:11 | CompositeImplicitAutograd=_generated.ops.erfinv_out
+special_exp2(Tensor self) -> Tensor | special.yaml:15 | CompositeImplicitAutograd=_generated.ops.exp2
+special_exp2.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:15 | CompositeImplicitAutograd=_generated.ops.exp2_out
+special_expm1(Tensor self) -> Tensor | special.yaml:19 | CompositeImplicitAutograd=_generated.ops.expm1
+special_expm1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:19 | CompositeImplicitAutograd=_generated.ops.expm1_out
+special_log1p(Tensor self) -> Tensor | special.yaml:23 | CompositeImplicitAutograd=_generated.ops.log1p
+special_log1p.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:23 | CompositeImplicitAutograd=_generated.ops.log1p_out
+special_expit(Tensor self) -> Tensor | special.yaml:27 | CompositeImplicitAutograd=_generated.ops.sigmoid
+special_expit.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:27 | CompositeImplicitAutograd=_generated.ops.sigmoid_out
+special_sinc(Tensor self) -> Tensor | special.yaml:31 | CompositeImplicitAutograd=_generated.ops.sinc
+special_sinc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:31 | CompositeImplicitAutograd=_generated.ops.sinc_out
+special_round(Tensor self, *, int decimals=0) -> Tensor | special.yaml:35 | CompositeImplicitAutograd=_generated.ops.round_decimals
+special_round.out(Tensor self, *, int decimals=0, Tensor(a!) out) -> Tensor(a!) | special.yaml:35 | CompositeImplicitAutograd=_generated.ops.round_decimals_out
+special_logit(Tensor self, float? eps=None) -> Tensor | special.yaml:39 | CompositeImplicitAutograd=_generated.ops.logit
+special_logit.out(Tensor self, float? eps=None, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:39 | CompositeImplicitAutograd=_generated.ops.logit_out
+special_psi(Tensor self) -> Tensor | special.yaml:43 | CompositeImplicitAutograd=_generated.ops.digamma
+special_psi.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:43 | CompositeImplicitAutograd=_generated.ops.digamma_out
+special_digamma(Tensor self) -> Tensor | special.yaml:47 | CompositeImplicitAutograd=_generated.ops.digamma
+special_digamma.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:47 | CompositeImplicitAutograd=_generated.ops.digamma_out
+special_gammaln(Tensor self) -> Tensor | special.yaml:51 | CompositeImplicitAutograd=_generated.ops.lgamma
+special_gammaln.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:51 | CompositeImplicitAutograd=_generated.ops.lgamma_out
+special_polygamma(int n, Tensor self) -> Tensor | special.yaml:55 | CompositeImplicitAutograd=_generated.ops.polygamma
+special_polygamma.out(int n, Tensor self, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:55 | CompositeImplicitAutograd=_generated.ops.polygamma_out
+special_multigammaln(Tensor self, int p) -> Tensor | special.yaml:59 | CompositeImplicitAutograd=_generated.ops.mvlgamma
+special_multigammaln.out(Tensor self, int p, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:59 | CompositeImplicitAutograd=_generated.ops.mvlgamma_out
+special_gammainc(Tensor self, Tensor other) -> Tensor | special.yaml:63 | CompositeImplicitAutograd=_generated.ops.igamma
+special_gammainc.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:63 | CompositeImplicitAutograd=_generated.ops.igamma_out
+special_gammaincc(Tensor self, Tensor other) -> Tensor | special.yaml:67 | CompositeImplicitAutograd=_generated.ops.igammac
+special_gammaincc.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:67 | CompositeImplicitAutograd=_generated.ops.igammac_out
+special_i0(Tensor self) -> Tensor | special.yaml:71 | CompositeImplicitAutograd=_generated.ops.i0
+special_i0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:71 | CompositeImplicitAutograd=_generated.ops.i0_out
+special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor | special.yaml:75 | CompositeImplicitAutograd=_generated.ops.logsumexp
+special_logsumexp.out(Tensor self, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:75 | CompositeImplicitAutograd=_generated.ops.logsumexp_out
+special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor | special.yaml:79 | CompositeImplicitAutograd=_generated.ops.softmax_int
+special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor | special.yaml:82 | CompositeImplicitAutograd=_generated.ops.log_softmax_int
+special_xlogy(Tensor self, Tensor other) -> Tensor | special.yaml:85 | CompositeImplicitAutograd=_generated.ops.xlogy_Tensor
+special_xlogy.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:85 | CompositeImplicitAutograd=_generated.ops.xlogy_OutTensor
+special_xlogy.self_scalar(Scalar self, Tensor other) -> Tensor | special.yaml:89 | CompositeImplicitAutograd=_generated.ops.xlogy_Scalar_Self
+special_xlogy.self_scalar_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:89 | CompositeImplicitAutograd=_generated.ops.xlogy_OutScalar_Self
+special_xlogy.other_scalar(Tensor self, Scalar other) -> Tensor | special.yaml:93 | CompositeImplicitAutograd=_generated.ops.xlogy_Scalar_Other
+special_xlogy.other_scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:93 | CompositeImplicitAutograd=_generated.ops.xlogy_OutScalar_Other
+special_ndtr(Tensor self) -> Tensor | special.yaml:97 | CompositeImplicitAutograd=special.error_functions.ndtr
+special_ndtr.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:97 | CompositeExplicitAutograd=_generated.variants.special_ndtr_out | Autograd=autograd.manual.out_variant
+special_ndtri(Tensor self) -> Tensor | special.yaml:102 | CPU=special.error_functions.ndtri | Meta=special.error_functions.ndtri | Autograd=_generated.autograd_nodes.SpecialNdtriBackward0
+special_ndtri.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:102 | CPU=_generated.variants.special_ndtri_out | Meta=_generated.variants.special_ndtri_out | Autograd=autograd.manual.out_variant
+special_log_ndtr(Tensor self) -> Tensor | special.yaml:107 | CPU=special.error_functions.log_ndtr | Meta=special.error_functions.log_ndtr | Autograd=_generated.autograd_nodes.SpecialLogNdtrBackward0
+special_log_ndtr.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:107 | CPU=_generated.variants.special_log_ndtr_out | Meta=_generated.variants.special_log_ndtr_out | Autograd=autograd.manual.out_variant
+special_erfcx(Tensor self) -> Tensor | special.yaml:112 | CPU=special.error_functions.erfcx | Meta=special.error_functions.erfcx | Autograd=_generated.autograd_nodes.SpecialErfcxBackward0
+special_erfcx.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:112 | CPU=_generated.variants.special_erfcx_out | Meta=_generated.variants.special_erfcx_out | Autograd=autograd.manual.out_variant
+special_zeta(Tensor self, Tensor other) -> Tensor | special.yaml:117 | CPU=special.gamma_functions.zeta | Meta=special.gamma_functions.zeta | Autograd=_generated.autograd_nodes.SpecialZetaBackward0
+special_zeta.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:117 | CPU=_generated.variants.special_zeta_out | Meta=_generated.variants.special_zeta_out | Autograd=autograd.manual.out_variant
+special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor | special.yaml:122 | CPU=special.gamma_functions.zeta | Meta=special.gamma_functions.zeta | Autograd=_generated.autograd_nodes.SpecialZetaBackward1
+special_zeta.self_scalar_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:122 | CPU=_generated.variants.special_zeta_self_scalar_out | Meta=_generated.variants.special_zeta_self_scalar_out | Autograd=autograd.manual.out_variant
+special_zeta.other_scalar(Tensor self, Scalar other) -> Tensor | special.yaml:126 | CPU=special.gamma_functions.zeta | Meta=special.gamma_functions.zeta | Autograd=_generated.autograd_nodes.SpecialZetaBackward2
+special_zeta.other_scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:126 | CPU=_generated.variants.special_zeta_other_scalar_out | Meta=_generated.variants.special_zeta_other_scalar_out | Autograd=autograd.manual.out_variant
+special_entr(Tensor self) -> Tensor | special.yaml:130 | CPU=special.logarithms.entr | Meta=special.logarithms.entr | Autograd=_generated.autograd_nodes.SpecialEntrBackward0
+special_entr.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:130 | CPU=_generated.variants.special_entr_out | Meta=_generated.variants.special_entr_out | Autograd=autograd.manual.out_variant
+special_xlog1py(Tensor self, Tensor other) -> Tensor | special.yaml:135 | CPU=special.logarithms.xlog1py | Meta=special.logarithms.xlog1py | Autograd=_generated.autograd_nodes.SpecialXlog1PyBackward0
+special_xlog1py.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:135 | CPU=_generated.variants.special_xlog1py_out | Meta=_generated.variants.special_xlog1py_out | Autograd=autograd.manual.out_variant
+special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor | special.yaml:140 | CPU=special.logarithms.xlog1py | Meta=special.logarithms.xlog1py | Autograd=_generated.autograd_nodes.SpecialXlog1PyBackward1
+special_xlog1py.self_scalar_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:140 | CPU=_generated.variants.special_xlog1py_self_scalar_out | Meta=_generated.variants.special_xlog1py_self_scalar_out | Autograd=autograd.manual.out_variant
+special_xlog1py.other_scalar(Tensor self, Scalar other) -> Tensor | special.yaml:144 | CPU=special.logarithms.xlog1py | Meta=special.logarithms.xlog1py | Autograd=_generated.autograd_nodes.SpecialXlog1PyBackward2
+special_xlog1py.other_scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:144 | CPU=_generated.variants.special_xlog1py_other_scalar_out | Meta=_generated.variants.special_xlog1py_other_scalar_out | Autograd=autograd.manual.out_variant
+special_i0e(Tensor self) -> Tensor | special.yaml:148 | CPU=special.bessel_functions.i0e | Meta=special.bessel_functions.i0e | Autograd=_generated.autograd_nodes.SpecialI0EBackward0
+special_i0e.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:148 | CPU=_generated.variants.special_i0e_out | Meta=_generated.variants.special_i0e_out | Autograd=autograd.manual.out_variant
+special_i1(Tensor self) -> Tensor | special.yaml:153 | CPU=special.bessel_functions.i1 | Meta=special.bessel_functions.i1 | Autograd=_generated.autograd_nodes.SpecialI1Backward0
+special_i1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:153 | CPU=_generated.variants.special_i1_out | Meta=_generated.variants.special_i1_out | Autograd=autograd.manual.out_variant
+special_i1e(Tensor self) -> Tensor | special.yaml:158 | CPU=special.bessel_functions.i1e | Meta=special.bessel_functions.i1e | Autograd=_generated.autograd_nodes.SpecialI1EBackward0
+special_i1e.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:158 | CPU=_generated.variants.special_i1e_out | Meta=_generated.variants.special_i1e_out | Autograd=autograd.manual.out_variant
+special_bessel_j0(Tensor self) -> Tensor | special.yaml:163 | CPU=special.bessel_functions.bessel_j0 | Meta=special.bessel_functions.bessel_j0
+special_bessel_j0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:163 | CPU=_generated.variants.special_bessel_j0_out | Meta=_generated.variants.special_bessel_j0_out
+special_bessel_j1(Tensor self) -> Tensor | special.yaml:168 | CPU=special.bessel_functions.bessel_j1 | Meta=special.bessel_functions.bessel_j1
+special_bessel_j1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:168 | CPU=_generated.variants.special_bessel_j1_out | Meta=_generated.variants.special_bessel_j1_out
+special_bessel_y0(Tensor self) -> Tensor | special.yaml:173 | CPU=special.bessel_functions.bessel_y0 | Meta=special.bessel_functions.bessel_y0
+special_bessel_y0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:173 | CPU=_generated.variants.special_bessel_y0_out | Meta=_generated.variants.special_bessel_y0_out
+special_bessel_y1(Tensor self) -> Tensor | special.yaml:178 | CPU=special.bessel_functions.bessel_y1 | Meta=special.bessel_functions.bessel_y1
+special_bessel_y1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:178 | CPU=_generated.variants.special_bessel_y1_out | Meta=_generated.variants.special_bessel_y1_out
+special_modified_bessel_i0(Tensor self) -> Tensor | special.yaml:183 | CPU=special.bessel_functions.modified_bessel_i0 | Meta=special.bessel_functions.modified_bessel_i0
+special_modified_bessel_i0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:183 | CPU=_generated.variants.special_modified_bessel_i0_out | Meta=_generated.variants.special_modified_bessel_i0_out
+special_modified_bessel_i1(Tensor self) -> Tensor | special.yaml:188 | CPU=special.bessel_functions.modified_bessel_i1 | Meta=special.bessel_functions.modified_bessel_i1
+special_modified_bessel_i1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:188 | CPU=_generated.variants.special_modified_bessel_i1_out | Meta=_generated.variants.special_modified_bessel_i1_out
+special_modified_bessel_k0(Tensor self) -> Tensor | special.yaml:193 | CPU=special.bessel_functions.modified_bessel_k0 | Meta=special.bessel_functions.modified_bessel_k0
+special_modified_bessel_k0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:193 | CPU=_generated.variants.special_modified_bessel_k0_out | Meta=_generated.variants.special_modified_bessel_k0_out
+special_modified_bessel_k1(Tensor self) -> Tensor | special.yaml:198 | CPU=special.bessel_functions.modified_bessel_k1 | Meta=special.bessel_functions.modified_bessel_k1
+special_modified_bessel_k1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:198 | CPU=_generated.variants.special_modified_bessel_k1_out | Meta=_generated.variants.special_modified_bessel_k1_out
+special_scaled_modified_bessel_k0(Tensor x) -> Tensor | special.yaml:203 | CPU=special.bessel_functions.scaled_modified_bessel_k0 | Meta=special.bessel_functions.scaled_modified_bessel_k0
+special_scaled_modified_bessel_k0.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:203 | CPU=_generated.variants.special_scaled_modified_bessel_k0_out | Meta=_generated.variants.special_scaled_modified_bessel_k0_out
+special_scaled_modified_bessel_k1(Tensor x) -> Tensor | special.yaml:208 | CPU=special.bessel_functions.scaled_modified_bessel_k1 | Meta=special.bessel_functions.scaled_modified_bessel_k1
+special_scaled_modified_bessel_k1.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:208 | CPU=_generated.variants.special_scaled_modified_bessel_k1_out | Meta=_generated.variants.special_scaled_modified_bessel_k1_out
+special_spherical_bessel_j0(Tensor x) -> Tensor | special.yaml:213 | CPU=special.bessel_functions.spherical_bessel_j0 | Meta=special.bessel_functions.spherical_bessel_j0
+special_spherical_bessel_j0.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:213 | CPU=_generated.variants.special_spherical_bessel_j0_out | Meta=_generated.variants.special_spherical_bessel_j0_out
+special_airy_ai(Tensor x) -> Tensor | special.yaml:218 | CPU=special.bessel_functions.airy_ai | Meta=special.bessel_functions.airy_ai
+special_airy_ai.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!) | special.yaml:218 | CPU=_generated.variants.special_airy_ai_out | Meta=_generated.variants.special_airy_ai_out
+special_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor | special_polynomials.yaml:3 | CPU=special.orthogonal_polynomials.chebyshev_polynomial_t | Meta=special.orthogonal_polynomials.chebyshev_polynomial_t
+special_chebyshev_polynomial_t.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | special_polynomials.yaml:3 | CPU=_generated.variants.special_chebyshev_polynomial_t_out | Meta=_generated.variants.special_chebyshev_polynomial_t_out
+special_chebyshev_polynomial_t.x_scalar(Scalar x, Tensor n) -> Tensor | special_polynomials.yaml:8 | CPU=special.orthogonal_polynomials.chebyshev_polynomial_t | Meta=special.orthogonal_polynomials.chebyshev_polynomial_t
+special_chebyshev_polynomial_t.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | special_polynomials.yaml:8 | CPU=_generated.variants.special_chebyshev_polynomial_t_x_scalar_out | Meta=_generated.variants.special_chebyshev_polynomial_t_x_scalar_out
+special_chebyshev_polynomial_t.n_scalar(Tensor x, Scalar n) -> Tensor | special_polynomials.yaml:12 | CPU=special.orthogonal_polynomials.chebyshev_polynomial_t | Meta=special.orthogonal_polynomials.chebyshev_polynomial_t
+special_chebyshev_polynomial_t.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | special_polynomials.yaml:12 | CPU=_generated.variants.special_chebyshev_polynomial_t_n_scalar_out | Meta=_generated.variants.special_chebyshev_polynomial_t_n_scalar_out
+special_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor | special_polynomials.yaml:16 | CPU=special.orthogonal_polynomials.chebyshev_polynomial_u | Meta=special.orthogonal_polynomials.chebyshev_polynomial_u
+special_chebyshev_polynomial_u.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | special_polynomials.yaml:16 | CPU=_generated.variants.special_chebyshev_polynomial_u_out | Meta=_generated.variants.special_chebyshev_polynomial_u_out
+special_chebyshev_polynomial_u.x_scalar(Scalar x, Tensor n) -> Tensor | special_polynomials.yaml:21 | CPU=special.orthogonal_polynomials.chebyshev_polynomial_u | Meta=special.orthogonal_polynomials.chebyshev_polynomial_u
+special_chebyshev_polynomial_u.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | special_polynomials.yaml:21 | CPU=_generated.variants.special_chebyshev_polynomial_u_x_scalar_out | Meta=_generated.variants.special_chebyshev_polynomial_u_x_scalar_out
+special_chebyshev_polynomial_u.n_scalar(Tensor x, Scalar n) -> Tensor | special_polynomials.yaml:25 | CPU=special.orthogonal_polynomials.chebyshev_polynomial_u | Meta=special.orthogonal_polynomials.chebyshev_polynomial_u
+special_chebyshev_polynomial_u.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | special_polynomials.yaml:25 | CPU=_generated.variants.special_chebyshev_polynomial_u_n_scalar_out | Meta=_generated.variants.special_chebyshev_polynomial_u_n_scalar_out
+special_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor | special_polynomials.yaml:29 | CPU=special.orthogonal_polynomials.chebyshev_polynomial_v | Meta=special.orthogonal_polynomials.chebyshev_polynomial_v
+special_chebyshev_polynomial_v.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | special_polynomials.yaml:29 | CPU=_generated.variants.special_chebyshev_polynomial_v_out | Meta=_generated.variants.special_chebyshev_polynomial_v_out
+special_chebyshev_polynomial_v.x_scalar(Scalar x, Tensor n) -> Tensor | special_polynomials.yaml:34 | CPU=special.orthogonal_polynomials.chebyshev_polynomial_v | Meta=special.orthogonal_polynomials.chebyshev_polynomial_v
+special_chebyshev_polynomial_v.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | special_polynomials.yaml:34 | CPU=_generated.variants.special_chebyshev_polynomial_v_x_scalar_out | Meta=_generated.variants.special_chebyshev_polynomial_v_x_scalar_out
+special_chebyshev_polynomial_v.n_scalar(Tensor x, Scalar n) -> Tensor | special_polynomials.yaml:38 | CPU=special.orthogonal_polynomials.chebyshev_polynomial_v | Meta=special.orthogonal_polynomials.chebyshev_polynomial_v
+special_chebyshev_polynomial_v.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | special_polynomials.yaml:38 | CPU=_generated.variants.special_chebyshev_polynomial_v_n_scalar_out | Meta=_generated.variants.special_chebyshev_polynomial_v_n_scalar_out
+special_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor | special_polynomials.yaml:42 | CPU=special.orthogonal_polynomials.chebyshev_polynomial_w | Meta=special.orthogonal_polynomials.chebyshev_polynomial_w
+special_chebyshev_polynomial_w.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | special_polynomials.yaml:42 | CPU=_generated.variants.special_chebyshev_polynomial_w_out | Meta=_generated.variants.special_chebyshev_polynomial_w_out
+special_chebyshev_polynomial_w.x_scalar(Scalar x, Tensor n) -> Tensor | special_polynomials.yaml:47 | CPU=special.orthogonal_polynomials.chebyshev_polynomial_w | Meta=special.orthogonal_polynomials.chebyshev_polynomial_w
+special_chebyshev_polynomial_w.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | special_polynomials.yaml:47 | CPU=_generated.variants.special_chebyshev_polynomial_w_x_scalar_out | Meta=_generated.variants.special_chebyshev_polynomial_w_x_scalar_out
+special_chebyshev_polynomial_w.n_scalar(Tensor x, Scalar n) -> Tensor | special_polynomials.yaml:51 | CPU=special.orthogonal_polynomials.chebyshev_polynomial_w | Meta=special.orthogonal_polynomials.chebyshev_polynomial_w
+special_chebyshev_polynomial_w.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | special_polynomials.yaml:51 | CPU=_generated.variants.special_chebyshev_polynomial_w_n_scalar_out | Meta=_generated.variants.special_chebyshev_polynomial_w_n_scalar_out
+special_shifted_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor | special_polynomials.yaml:55 | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_t | Meta=special.orthogonal_polynomials.shifted_chebyshev_polynomial_t
+special_shifted_chebyshev_polynomial_t.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | special_polynomials.yaml:55 | CPU=_generated.variants.special_shifted_chebyshev_polynomial_t_out | Meta=_generated.variants.special_shifted_chebyshev_polynomial_t_out
+special_shifted_chebyshev_polynomial_t.x_scalar(Scalar x, Tensor n) -> Tensor | special_polynomials.yaml:60 | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_t | Meta=special.orthogonal_polynomials.shifted_chebyshev_polynomial_t
+special_shifted_chebyshev_polynomial_t.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | special_polynomials.yaml:60 | CPU=_generated.variants.special_shifted_chebyshev_polynomial_t_x_scalar_out | Meta=_generated.variants.special_shifted_chebyshev_polynomial_t_x_scalar_out
+special_shifted_chebyshev_polynomial_t.n_scalar(Tensor x, Scalar n) -> Tensor | special_polynomials.yaml:64 | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_t | Meta=special.orthogonal_polynomials.shifted_chebyshev_polynomial_t
+special_shifted_chebyshev_polynomial_t.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | special_polynomials.yaml:64 | CPU=_generated.variants.special_shifted_chebyshev_polynomial_t_n_scalar_out | Meta=_generated.variants.special_shifted_chebyshev_polynomial_t_n_scalar_out
+special_shifted_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor | special_polynomials.yaml:68 | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_u | Meta=special.orthogonal_polynomials.shifted_chebyshev_polynomial_u
+special_shifted_chebyshev_polynomial_u.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | special_polynomials.yaml:68 | CPU=_generated.variants.special_shifted_chebyshev_polynomial_u_out | Meta=_generated.variants.special_shifted_chebyshev_polynomial_u_out
+special_shifted_chebyshev_polynomial_u.x_scalar(Scalar x, Tensor n) -> Tensor | special_polynomials.yaml:73 | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_u | Meta=special.orthogonal_polynomials.shifted_chebyshev_polynomial_u
+special_shifted_chebyshev_polynomial_u.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | special_polynomials.yaml:73 | CPU=_generated.variants.special_shifted_chebyshev_polynomial_u_x_scalar_out | Meta=_generated.variants.special_shifted_chebyshev_polynomial_u_x_scalar_out
+special_shifted_chebyshev_polynomial_u.n_scalar(Tensor x, Scalar n) -> Tensor | special_polynomials.yaml:77 | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_u | Meta=special.orthogonal_polynomials.shifted_chebyshev_polynomial_u
+special_shifted_chebyshev_polynomial_u.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | special_polynomials.yaml:77 | CPU=_generated.variants.special_shifted_chebyshev_polynomial_u_n_scalar_out | Meta=_generated.variants.special_shifted_chebyshev_polynomial_u_n_scalar_out
+special_shifted_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor | special_polynomials.yaml:81 | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_v | Meta=special.orthogonal_polynomials.shifted_chebyshev_polynomial_v
+special_shifted_chebyshev_polynomial_v.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | special_polynomials.yaml:81 | CPU=_generated.variants.special_shifted_chebyshev_polynomial_v_out | Meta=_generated.variants.special_shifted_chebyshev_polynomial_v_out
+special_shifted_chebyshev_polynomial_v.x_scalar(Scalar x, Tensor n) -> Tensor | special_polynomials.yaml:86 | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_v | Meta=special.orthogonal_polynomials.shifted_chebyshev_polynomial_v
+special_shifted_chebyshev_polynomial_v.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | special_polynomials.yaml:86 | CPU=_generated.variants.special_shifted_chebyshev_polynomial_v_x_scalar_out | Meta=_generated.variants.special_shifted_chebyshev_polynomial_v_x_scalar_out
+special_shifted_chebyshev_polynomial_v.n_scalar(Tensor x, Scalar n) -> Tensor | special_polynomials.yaml:90 | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_v | Meta=special.orthogonal_polynomials.shifted_chebyshev_polynomial_v
+special_shifted_chebyshev_polynomial_v.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | special_polynomials.yaml:90 | CPU=_generated.variants.special_shifted_chebyshev_polynomial_v_n_scalar_out | Meta=_generated.variants.special_shifted_chebyshev_polynomial_v_n_scalar_out
+special_shifted_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor | special_polynomials.yaml:94 | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_w | Meta=special.orthogonal_polynomials.shifted_chebyshev_polynomial_w
+special_shifted_chebyshev_polynomial_w.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | special_polynomials.yaml:94 | CPU=_generated.variants.special_shifted_chebyshev_polynomial_w_out | Meta=_generated.variants.special_shifted_chebyshev_polynomial_w_out
+special_shifted_chebyshev_polynomial_w.x_scalar(Scalar x, Tensor n) -> Tensor | special_polynomials.yaml:99 | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_w | Meta=special.orthogonal_polynomials.shifted_chebyshev_polynomial_w
+special_shifted_chebyshev_polynomial_w.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | special_polynomials.yaml:99 | CPU=_generated.variants.special_shifted_chebyshev_polynomial_w_x_scalar_out | Meta=_generated.variants.special_shifted_chebyshev_polynomial_w_x_scalar_out
+special_shifted_chebyshev_polynomial_w.n_scalar(Tensor x, Scalar n) -> Tensor | special_polynomials.yaml:103 | CPU=special.orthogonal_polynomials.shifted_chebyshev_polynomial_w | Meta=special.orthogonal_polynomials.shifted_chebyshev_polynomial_w
+special_shifted_chebyshev_polynomial_w.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | special_polynomials.yaml:103 | CPU=_generated.variants.special_shifted_chebyshev_polynomial_w_n_scalar_out | Meta=_generated.variants.special_shifted_chebyshev_polynomial_w_n_scalar_out
+special_hermite_polynomial_h(Tensor x, Tensor n) -> Tensor | special_polynomials.yaml:107 | CPU=special.orthogonal_polynomials.hermite_polynomial_h | Meta=special.orthogonal_polynomials.hermite_polynomial_h
+special_hermite_polynomial_h.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | special_polynomials.yaml:107 | CPU=_generated.variants.special_hermite_polynomial_h_out | Meta=_generated.variants.special_hermite_polynomial_h_out
+special_hermite_polynomial_h.x_scalar(Scalar x, Tensor n) -> Tensor | special_polynomials.yaml:112 | CPU=special.orthogonal_polynomials.hermite_polynomial_h | Meta=special.orthogonal_polynomials.hermite_polynomial_h
+special_hermite_polynomial_h.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | special_polynomials.yaml:112 | CPU=_generated.variants.special_hermite_polynomial_h_x_scalar_out | Meta=_generated.variants.special_hermite_polynomial_h_x_scalar_out
+special_hermite_polynomial_h.n_scalar(Tensor x, Scalar n) -> Tensor | special_polynomials.yaml:116 | CPU=special.orthogonal_polynomials.hermite_polynomial_h | Meta=special.orthogonal_polynomials.hermite_polynomial_h
+special_hermite_polynomial_h.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | special_polynomials.yaml:116 | CPU=_generated.variants.special_hermite_polynomial_h_n_scalar_out | Meta=_generated.variants.special_hermite_polynomial_h_n_scalar_out
+special_hermite_polynomial_he(Tensor x, Tensor n) -> Tensor | special_polynomials.yaml:120 | CPU=special.orthogonal_polynomials.hermite_polynomial_he | Meta=special.orthogonal_polynomials.hermite_polynomial_he
+special_hermite_polynomial_he.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | special_polynomials.yaml:120 | CPU=_generated.variants.special_hermite_polynomial_he_out | Meta=_generated.variants.special_hermite_polynomial_he_out
+special_hermite_polynomial_he.x_scalar(Scalar x, Tensor n) -> Tensor | special_polynomials.yaml:125 | CPU=special.orthogonal_polynomials.hermite_polynomial_he | Meta=special.orthogonal_polynomials.hermite_polynomial_he
+special_hermite_polynomial_he.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | special_polynomials.yaml:125 | CPU=_generated.variants.special_hermite_polynomial_he_x_scalar_out | Meta=_generated.variants.special_hermite_polynomial_he_x_scalar_out
+special_hermite_polynomial_he.n_scalar(Tensor x, Scalar n) -> Tensor | special_polynomials.yaml:129 | CPU=special.orthogonal_polynomials.hermite_polynomial_he | Meta=special.orthogonal_polynomials.hermite_polynomial_he
+special_hermite_polynomial_he.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | special_polynomials.yaml:129 | CPU=_generated.variants.special_hermite_polynomial_he_n_scalar_out | Meta=_generated.variants.special_hermite_polynomial_he_n_scalar_out
+special_laguerre_polynomial_l(Tensor x, Tensor n) -> Tensor | special_polynomials.yaml:133 | CPU=special.orthogonal_polynomials.laguerre_polynomial_l | Meta=special.orthogonal_polynomials.laguerre_polynomial_l
+special_laguerre_polynomial_l.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | special_polynomials.yaml:133 | CPU=_generated.variants.special_laguerre_polynomial_l_out | Meta=_generated.variants.special_laguerre_polynomial_l_out
+special_laguerre_polynomial_l.x_scalar(Scalar x, Tensor n) -> Tensor | special_polynomials.yaml:138 | CPU=special.orthogonal_polynomials.laguerre_polynomial_l | Meta=special.orthogonal_polynomials.laguerre_polynomial_l
+special_laguerre_polynomial_l.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | special_polynomials.yaml:138 | CPU=_generated.variants.special_laguerre_polynomial_l_x_scalar_out | Meta=_generated.variants.special_laguerre_polynomial_l_x_scalar_out
+special_laguerre_polynomial_l.n_scalar(Tensor x, Scalar n) -> Tensor | special_polynomials.yaml:142 | CPU=special.orthogonal_polynomials.laguerre_polynomial_l | Meta=special.orthogonal_polynomials.laguerre_polynomial_l
+special_laguerre_polynomial_l.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | special_polynomials.yaml:142 | CPU=_generated.variants.special_laguerre_polynomial_l_n_scalar_out | Meta=_generated.variants.special_laguerre_polynomial_l_n_scalar_out
+special_legendre_polynomial_p(Tensor x, Tensor n) -> Tensor | special_polynomials.yaml:146 | CPU=special.orthogonal_polynomials.legendre_polynomial_p | Meta=special.orthogonal_polynomials.legendre_polynomial_p
+special_legendre_polynomial_p.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | special_polynomials.yaml:146 | CPU=_generated.variants.special_legendre_polynomial_p_out | Meta=_generated.variants.special_legendre_polynomial_p_out
+special_legendre_polynomial_p.x_scalar(Scalar x, Tensor n) -> Tensor | special_polynomials.yaml:151 | CPU=special.orthogonal_polynomials.legendre_polynomial_p | Meta=special.orthogonal_polynomials.legendre_polynomial_p
+special_legendre_polynomial_p.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!) | special_polynomials.yaml:151 | CPU=_generated.variants.special_legendre_polynomial_p_x_scalar_out | Meta=_generated.variants.special_legendre_polynomial_p_x_scalar_out
+special_legendre_polynomial_p.n_scalar(Tensor x, Scalar n) -> Tensor | special_polynomials.yaml:155 | CPU=special.orthogonal_polynomials.legendre_polynomial_p | Meta=special.orthogonal_polynomials.legendre_polynomial_p
+special_legendre_polynomial_p.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!) | special_polynomials.yaml:155 | CPU=_generated.variants.special_legendre_polynomial_p_n_scalar_out | Meta=_generated.variants.special_legendre_polynomial_p_n_scalar_out
+histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor | statistics.yaml:2 | CPU=histograms.histc
+histc.out(Tensor self, int bins=100, Scalar min=0, Scalar max=0, *, Tensor(a!) out) -> Tensor(a!) | statistics.yaml:2 | CPU=_generated.variants.histc_out
+histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges) | statistics.yaml:6 | CPU=histograms.histogram_bins_tensor | Autograd=_generated.autograd_nodes.HistogramBackward0
+histogram.bins_tensor_out(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False, Tensor(a!) hist, Tensor(b!) bin_edges) -> (Tensor(a!) hist, Tensor(b!) bin_edges) | statistics.yaml:6 | CPU=_generated.variants.histogram_bins_tensor_out | Autograd=autograd.manual.out_variant
+histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges) | statistics.yaml:11 | CPU=histograms.histogram_bin_ct | Autograd=_generated.autograd_nodes.HistogramBackward1
+histogram.bin_ct_out(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False, Tensor(a!) hist, Tensor(b!) bin_edges) -> (Tensor(a!) hist, Tensor(b!) bin_edges) | statistics.yaml:11 | CPU=_generated.variants.histogram_bin_ct_out | Autograd=autograd.manual.out_variant
+_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor[] | statistics.yaml:15 | CPU=histograms._histogramdd_bin_edges | Autograd=_generated.autograd_nodes.HistogramddBinEdgesBackward0
+_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor | statistics.yaml:17 | CPU=histograms._histogramdd_from_bin_cts | Autograd=_generated.autograd_nodes.HistogramddFromBinCtsBackward0
+_histogramdd_from_bin_cts.out(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False, Tensor(a!) out) -> Tensor(a!) | statistics.yaml:17 | CPU=_generated.variants._histogramdd_from_bin_cts_out | Autograd=autograd.manual.out_variant
+_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False) -> Tensor | statistics.yaml:21 | CPU=histograms._histogramdd_from_bin_tensors | Autograd=_generated.autograd_nodes.HistogramddFromBinTensorsBackward0
+_histogramdd_from_bin_tensors.out(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False, Tensor(a!) out) -> Tensor(a!) | statistics.yaml:21 | CPU=_generated.variants._histogramdd_from_bin_tensors_out | Autograd=autograd.manual.out_variant
+histogramdd(Tensor self, int[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges) | statistics.yaml:25 | CompositeImplicitAutograd=histograms.histogramdd
+histogramdd.int_bins(Tensor self, int bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges) | statistics.yaml:27 | CompositeImplicitAutograd=histograms.histogramdd_int_bins
+histogramdd.TensorList_bins(Tensor self, Tensor[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges) | statistics.yaml:29 | CompositeImplicitAutograd=histograms.histogramdd_TensorList_bins
+bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor | statistics.yaml:31 | CPU=histograms.bincount | Autograd=_generated.autograd_nodes.BincountBackward0
+bincount.out(Tensor self, Tensor? weights=None, int minlength=0, *, Tensor(a!) out) -> Tensor(a!) | statistics.yaml:31 | CPU=_generated.variants.bincount_out | Autograd=autograd.manual.out_variant
+dist(Tensor self, Tensor other, Scalar p=2) -> Tensor | statistics.yaml:38 | CPU=distances.dist | Meta=distances.dist | Autograd=_generated.autograd_nodes.DistBackward0
+dist.out(Tensor self, Tensor other, Scalar p=2, *, Tensor(a!) out) -> Tensor(a!) | statistics.yaml:38 | CPU=_generated.variants.dist_out | Meta=_generated.variants.dist_out | Autograd=autograd.manual.out_variant
+cdist(Tensor x1, Tensor x2, float p=2.0, int? compute_mode=None) -> Tensor | statistics.yaml:43 | CompositeImplicitAutograd=distances.cdist
+_euclidean_dist(Tensor x1, Tensor x2) -> Tensor | statistics.yaml:45 | CPU=distances._euclidean_dist | Autograd=_generated.autograd_nodes.EuclideanDistBackward0
+_euclidean_dist.out(Tensor x1, Tensor x2, *, Tensor(a!) out) -> Tensor(a!) | statistics.yaml:45 | CPU=_generated.variants._euclidean_dist_out | Autograd=autograd.manual.out_variant
+_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor | statistics.yaml:49 | CPU=distances._cdist_forward | Autograd=_generated.autograd_nodes.CdistBackward0
+_cdist_forward.out(Tensor x1, Tensor x2, float p, int? compute_mode, *, Tensor(a!) out) -> Tensor(a!) | statistics.yaml:49 | CPU=_generated.variants._cdist_forward_out | Autograd=autograd.manual.out_variant
+_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor | statistics.yaml:54 | CPU=distances._cdist_backward | Autograd=_generated.autograd_nodes.CdistBackwardBackward0
+_cdist_backward.out(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist, *, Tensor(a!) out) -> Tensor(a!) | statistics.yaml:54 | CPU=_generated.variants._cdist_backward_out | Autograd=autograd.manual.out_variant
+pdist(Tensor self, float p=2.0) -> Tensor | statistics.yaml:59 | CompositeImplicitAutograd=distances.pdist
+_pdist_forward(Tensor self, float p=2.0) -> Tensor | statistics.yaml:61 | CPU=distances._pdist_forward | Autograd=_generated.autograd_nodes.PdistBackward0
+_pdist_forward.out(Tensor self, float p=2.0, *, Tensor(a!) out) -> Tensor(a!) | statistics.yaml:61 | CPU=_generated.variants._pdist_forward_out | Autograd=autograd.manual.out_variant
+_pdist_backward(Tensor grad, Tensor self, float p, Tensor pdist) -> Tensor | statistics.yaml:66 | CPU=distances._pdist_backward | Autograd=_generated.autograd_nodes.PdistBackwardBackward0
+_pdist_backward.out(Tensor grad, Tensor self, float p, Tensor pdist, *, Tensor(a!) out) -> Tensor(a!) | statistics.yaml:66 | CPU=_generated.variants._pdist_backward_out | Autograd=autograd.manual.out_variant
+renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor | statistics.yaml:71 | CPU=renorm.renorm | Autograd=_generated.autograd_nodes.RenormBackward0
+renorm_(Tensor(a!) self, Scalar p, int dim, Scalar maxnorm) -> Tensor(a!) | statistics.yaml:71 | CPU=_generated.variants.renorm_ | Autograd=_generated.autograd_nodes.RenormBackward0
+renorm.out(Tensor self, Scalar p, int dim, Scalar maxnorm, *, Tensor(a!) out) -> Tensor(a!) | statistics.yaml:71 | CPU=_generated.variants.renorm_out | Autograd=autograd.manual.out_variant
+quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor | statistics.yaml:78 | CompositeImplicitAutograd=quantiles.quantile
+quantile.out(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear", Tensor(a!) out) -> Tensor(a!) | statistics.yaml:78 | CompositeExplicitAutograd=_generated.variants.quantile_out | Autograd=autograd.manual.out_variant
+quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor | statistics.yaml:83 | CompositeImplicitAutograd=quantiles.quantile_scalar
+quantile.scalar_out(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation="linear", Tensor(a!) out) -> Tensor(a!) | statistics.yaml:83 | CompositeExplicitAutograd=_generated.variants.quantile_scalar_out | Autograd=autograd.manual.out_variant
+nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor | statistics.yaml:88 | CompositeImplicitAutograd=quantiles.nanquantile
+nanquantile.out(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear", Tensor(a!) out) -> Tensor(a!) | statistics.yaml:88 | CompositeExplicitAutograd=_generated.variants.nanquantile_out | Autograd=autograd.manual.out_variant
+nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor | statistics.yaml:93 | CompositeImplicitAutograd=quantiles.nanquantile_scalar
+nanquantile.scalar_out(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation="linear", Tensor(a!) out) -> Tensor(a!) | statistics.yaml:93 | CompositeExplicitAutograd=_generated.variants.nanquantile_scalar_out | Autograd=autograd.manual.out_variant
+cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor | statistics.yaml:98 | CompositeImplicitAutograd=covariance.cov
+corrcoef(Tensor self) -> Tensor | statistics.yaml:101 | CompositeImplicitAutograd=covariance.corrcoef
+trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor | statistics.yaml:105 | CompositeImplicitAutograd=integrals.trapezoid_x
+trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor | statistics.yaml:107 | CompositeImplicitAutograd=integrals.trapezoid_dx
+trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor | statistics.yaml:109 | CompositeImplicitAutograd=_generated.ops.trapezoid_x
+trapz.dx(Tensor y, *, float dx=1.0, int dim=-1) -> Tensor | statistics.yaml:111 | CompositeImplicitAutograd=_generated.ops.trapezoid_dx
+cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor | statistics.yaml:113 | CompositeImplicitAutograd=integrals.cumulative_trapezoid_x
+cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor | statistics.yaml:115 | CompositeImplicitAutograd=integrals.cumulative_trapezoid_dx
+diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor | statistics.yaml:117 | CompositeImplicitAutograd=differences.diff
+diff.out(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None, *, Tensor(a!) out) -> Tensor(a!) | statistics.yaml:117 | CompositeExplicitAutograd=_generated.variants.diff_out | Autograd=autograd.manual.out_variant
+gradient.scalarint(Tensor self, *, Scalar? spacing=None, int? dim=None, int edge_order=1) -> Tensor[] | statistics.yaml:122 | CompositeImplicitAutograd=differences.gradient_scalarint
+gradient.scalararray(Tensor self, *, Scalar spacing, int[] dim, int edge_order=1) -> Tensor[] | statistics.yaml:124 | CompositeImplicitAutograd=differences.gradient_scalararray
+gradient.array(Tensor self, *, int[] dim, int edge_order=1) -> Tensor[] | statistics.yaml:126 | CompositeImplicitAutograd=differences.gradient_array
+gradient.scalarrayint(Tensor self, *, Scalar[] spacing, int? dim=None, int edge_order=1) -> Tensor[] | statistics.yaml:128 | CompositeImplicitAutograd=differences.gradient_scalarrayint
+gradient.scalarrayarray(Tensor self, *, Scalar[] spacing, int[] dim, int edge_order=1) -> Tensor[] | statistics.yaml:130 | CompositeImplicitAutograd=differences.gradient_scalarrayarray
+gradient.tensorarrayint(Tensor self, *, Tensor[] spacing, int? dim=None, int edge_order=1) -> Tensor[] | statistics.yaml:132 | CompositeImplicitAutograd=differences.gradient_tensorarrayint
+gradient.tensorarray(Tensor self, *, Tensor[] spacing, int[] dim, int edge_order=1) -> Tensor[] | statistics.yaml:134 | CompositeImplicitAutograd=differences.gradient_tensorarray
+view(Tensor(a) self, int[] size) -> Tensor(a) | views.yaml:2 | CompositeExplicitAutograd=views.view | Autograd=_generated.autograd_kernels.view
+view_copy(Tensor self, int[] size) -> Tensor | views.yaml:2 | CompositeExplicitAutograd=_generated.variants.view_copy | Autograd=_generated.autograd_nodes.ViewBackward0_copy
+view_copy.out(Tensor self, int[] size, *, Tensor(a!) out) -> Tensor(a!) | views.yaml:2 | CompositeExplicitAutograd=_generated.variants.view_copy_out | Autograd=autograd.manual.out_variant
+view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a) | views.yaml:6 | CompositeExplicitAutograd=views.view_dtype
+view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor | views.yaml:6 | CompositeExplicitAutograd=_generated.variants.view_copy_dtype
+view_copy.dtype_out(Tensor self, ScalarType dtype, *, Tensor(a!) out) -> Tensor(a!) | views.yaml:6 | CompositeExplicitAutograd=_generated.variants.view_copy_dtype_out | Autograd=autograd.manual.out_variant
+_unsafe_view(Tensor self, int[] size) -> Tensor | views.yaml:10 | CompositeExplicitAutograd=views._unsafe_view | Autograd=_generated.autograd_kernels._unsafe_view
+_reshape_alias(Tensor(a) self, int[] size, int[] stride) -> Tensor(a) | views.yaml:13 | CompositeExplicitAutograd=views._reshape_alias | Autograd=_generated.autograd_kernels._reshape_alias
+_reshape_alias_copy(Tensor self, int[] size, int[] stride) -> Tensor | views.yaml:13 | CompositeExplicitAutograd=_generated.variants._reshape_alias_copy | Autograd=_generated.autograd_nodes.ReshapeAliasBackward0_copy
+_reshape_alias_copy.out(Tensor self, int[] size, int[] stride, *, Tensor(a!) out) -> Tensor(a!) | views.yaml:13 | CompositeExplicitAutograd=_generated.variants._reshape_alias_copy_out | Autograd=autograd.manual.out_variant
+alias(Tensor(a) self) -> Tensor(a) | views.yaml:17 | CompositeExplicitAutograd=views.alias | Autograd=_generated.autograd_nodes.AliasBackward0
+alias_copy(Tensor self) -> Tensor | views.yaml:17 | CompositeExplicitAutograd=_generated.variants.alias_copy | Autograd=_generated.autograd_nodes.AliasBackward0_copy
+alias_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | views.yaml:17 | CompositeExplicitAutograd=_generated.variants.alias_copy_out | Autograd=autograd.manual.out_variant
+as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a) | views.yaml:21 | CompositeExplicitAutograd=views.as_strided | Autograd=_generated.autograd_nodes.AsStridedBackward0
+as_strided_(Tensor(a!) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a!) | views.yaml:21 | CompositeExplicitAutograd=_generated.variants.as_strided_ | Autograd=_generated.autograd_nodes.AsStridedBackward1
+as_strided_copy(Tensor self, int[] size, int[] stride, int? storage_offset=None) -> Tensor | views.yaml:21 | CompositeExplicitAutograd=_generated.variants.as_strided_copy | Autograd=_generated.autograd_nodes.AsStridedBackward0_copy
+as_strided_copy.out(Tensor self, int[] size, int[] stride, int? storage_offset=None, *, Tensor(a!) out) -> Tensor(a!) | views.yaml:21 | CompositeExplicitAutograd=_generated.variants.as_strided_copy_out | Autograd=autograd.manual.out_variant
+expand(Tensor(a) self, int[] size, *, bool implicit=False) -> Tensor(a) | views.yaml:25 | CompositeExplicitAutograd=views.expand | Autograd=_generated.autograd_kernels.expand
+expand_copy(Tensor self, int[] size, *, bool implicit=False) -> Tensor | views.yaml:25 | CompositeExplicitAutograd=_generated.variants.expand_copy | Autograd=_generated.autograd_nodes.ExpandBackward0_copy
+expand_copy.out(Tensor self, int[] size, *, bool implicit=False, Tensor(a!) out) -> Tensor(a!) | views.yaml:25 | CompositeExplicitAutograd=_generated.variants.expand_copy_out | Autograd=autograd.manual.out_variant
+permute(Tensor(a) self, int[] dims) -> Tensor(a) | views.yaml:29 | CompositeExplicitAutograd=views.permute | Autograd=_generated.autograd_kernels.permute
+permute_copy(Tensor self, int[] dims) -> Tensor | views.yaml:29 | CompositeExplicitAutograd=_generated.variants.permute_copy | Autograd=_generated.autograd_nodes.PermuteBackward0_copy
+permute_copy.out(Tensor self, int[] dims, *, Tensor(a!) out) -> Tensor(a!) | views.yaml:29 | CompositeExplicitAutograd=_generated.variants.permute_copy_out | Autograd=autograd.manual.out_variant
+transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a) | views.yaml:33 | CompositeExplicitAutograd=views.transpose | Autograd=_generated.autograd_kernels.transpose_int
+transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!) | views.yaml:33 | CompositeExplicitAutograd=_generated.variants.transpose_ | Autograd=_generated.autograd_nodes.TransposeBackward1
+transpose_copy.int(Tensor self, int dim0, int dim1) -> Tensor | views.yaml:33 | CompositeExplicitAutograd=_generated.variants.transpose_copy_int | Autograd=_generated.autograd_nodes.TransposeBackward0_copy
+transpose_copy.int_out(Tensor self, int dim0, int dim1, *, Tensor(a!) out) -> Tensor(a!) | views.yaml:33 | CompositeExplicitAutograd=_generated.variants.transpose_copy_int_out | Autograd=autograd.manual.out_variant
+t(Tensor(a) self) -> Tensor(a) | views.yaml:37 | CompositeExplicitAutograd=views.t | Autograd=_generated.autograd_kernels.t
+t_(Tensor(a!) self) -> Tensor(a!) | views.yaml:37 | CompositeExplicitAutograd=_generated.variants.t_ | Autograd=_generated.autograd_nodes.TBackward1
+t_copy(Tensor self) -> Tensor | views.yaml:37 | CompositeExplicitAutograd=_generated.variants.t_copy | Autograd=_generated.autograd_nodes.TBackward0_copy
+t_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | views.yaml:37 | CompositeExplicitAutograd=_generated.variants.t_copy_out | Autograd=autograd.manual.out_variant
+squeeze(Tensor(a) self) -> Tensor(a) | views.yaml:41 | CompositeExplicitAutograd=views.squeeze | Autograd=_generated.autograd_nodes.SqueezeBackward0
+squeeze_(Tensor(a!) self) -> Tensor(a!) | views.yaml:41 | CompositeExplicitAutograd=_generated.variants.squeeze_ | Autograd=_generated.autograd_nodes.SqueezeBackward3
+squeeze_copy(Tensor self) -> Tensor | views.yaml:41 | CompositeExplicitAutograd=_generated.variants.squeeze_copy | Autograd=_generated.autograd_nodes.SqueezeBackward0_copy
+squeeze_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | views.yaml:41 | CompositeExplicitAutograd=_generated.variants.squeeze_copy_out | Autograd=autograd.manual.out_variant
+squeeze.dim(Tensor(a) self, int dim) -> Tensor(a) | views.yaml:45 | CompositeExplicitAutograd=views.squeeze_dim | Autograd=_generated.autograd_kernels.squeeze_dim
+squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!) | views.yaml:45 | CompositeExplicitAutograd=_generated.variants.squeeze__dim | Autograd=_generated.autograd_nodes.SqueezeBackward4
+squeeze_copy.dim(Tensor self, int dim) -> Tensor | views.yaml:45 | CompositeExplicitAutograd=_generated.variants.squeeze_copy_dim | Autograd=_generated.autograd_nodes.SqueezeBackward1_copy
+squeeze_copy.dim_out(Tensor self, int dim, *, Tensor(a!) out) -> Tensor(a!) | views.yaml:45 | CompositeExplicitAutograd=_generated.variants.squeeze_copy_dim_out | Autograd=autograd.manual.out_variant
+squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a) | views.yaml:49 | CompositeExplicitAutograd=views.squeeze_dims | Autograd=_generated.autograd_nodes.SqueezeBackward2
+squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!) | views.yaml:49 | CompositeExplicitAutograd=_generated.variants.squeeze__dims | Autograd=_generated.autograd_nodes.SqueezeBackward5
+squeeze_copy.dims(Tensor self, int[] dim) -> Tensor | views.yaml:49 | CompositeExplicitAutograd=_generated.variants.squeeze_copy_dims | Autograd=_generated.autograd_nodes.SqueezeBackward2_copy
+squeeze_copy.dims_out(Tensor self, int[] dim, *, Tensor(a!) out) -> Tensor(a!) | views.yaml:49 | CompositeExplicitAutograd=_generated.variants.squeeze_copy_dims_out | Autograd=autograd.manual.out_variant
+unsqueeze(Tensor(a) self, int dim) -> Tensor(a) | views.yaml:53 | CompositeExplicitAutograd=views.unsqueeze | Autograd=_generated.autograd_kernels.unsqueeze
+unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!) | views.yaml:53 | CompositeExplicitAutograd=_generated.variants.unsqueeze_ | Autograd=_generated.autograd_nodes.UnsqueezeBackward1
+unsqueeze_copy(Tensor self, int dim) -> Tensor | views.yaml:53 | CompositeExplicitAutograd=_generated.variants.unsqueeze_copy | Autograd=_generated.autograd_nodes.UnsqueezeBackward0_copy
+unsqueeze_copy.out(Tensor self, int dim, *, Tensor(a!) out) -> Tensor(a!) | views.yaml:53 | CompositeExplicitAutograd=_generated.variants.unsqueeze_copy_out | Autograd=autograd.manual.out_variant
+select.int(Tensor(a) self, int dim, int index) -> Tensor(a) | views.yaml:57 | CompositeExplicitAutograd=views.select | Autograd=_generated.autograd_kernels.select_int
+select_copy.int(Tensor self, int dim, int index) -> Tensor | views.yaml:57 | CompositeExplicitAutograd=_generated.variants.select_copy_int | Autograd=_generated.autograd_nodes.SelectBackward0_copy
+select_copy.int_out(Tensor self, int dim, int index, *, Tensor(a!) out) -> Tensor(a!) | views.yaml:57 | CompositeExplicitAutograd=_generated.variants.select_copy_int_out | Autograd=autograd.manual.out_variant
+select_backward(Tensor grad_output, int[] input_sizes, int dim, int index) -> Tensor | views.yaml:61 | CPU=view_backwards.select_backward | CUDA=view_backwards.select_backward | Meta=view_backwards.select_backward | Autograd=_generated.autograd_nodes.SelectBackwardBackward0
+slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a) | views.yaml:64 | CompositeExplicitAutograd=views.slice | Autograd=_generated.autograd_kernels.slice_Tensor
+slice_copy.Tensor(Tensor self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor | views.yaml:64 | CompositeExplicitAutograd=_generated.variants.slice_copy_Tensor | Autograd=_generated.autograd_nodes.SliceBackward0_copy
+slice_copy.Tensor_out(Tensor self, int dim=0, int? start=None, int? end=None, int step=1, *, Tensor(a!) out) -> Tensor(a!) | views.yaml:64 | CompositeExplicitAutograd=_generated.variants.slice_copy_Tensor_out | Autograd=autograd.manual.out_variant
+slice_backward(Tensor grad_output, int[] input_sizes, int dim, int start, int end, int step) -> Tensor | views.yaml:68 | CPU=view_backwards.slice_backward | CUDA=view_backwards.slice_backward | Meta=view_backwards.slice_backward | Autograd=_generated.autograd_nodes.SliceBackwardBackward0
+diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a) | views.yaml:71 | CompositeExplicitAutograd=views.diagonal | Autograd=_generated.autograd_nodes.DiagonalBackward0
+diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor | views.yaml:71 | CompositeExplicitAutograd=_generated.variants.diagonal_copy | Autograd=_generated.autograd_nodes.DiagonalBackward0_copy
+diagonal_copy.out(Tensor self, int offset=0, int dim1=0, int dim2=1, *, Tensor(a!) out) -> Tensor(a!) | views.yaml:71 | CompositeExplicitAutograd=_generated.variants.diagonal_copy_out | Autograd=autograd.manual.out_variant
+diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2) -> Tensor | views.yaml:75 | CPU=view_backwards.diagonal_backward | CUDA=view_backwards.diagonal_backward | Meta=view_backwards.diagonal_backward | Autograd=_generated.autograd_nodes.DiagonalBackwardBackward0
+unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a) | views.yaml:78 | CompositeExplicitAutograd=views.unfold | Autograd=_generated.autograd_nodes.UnfoldBackward0
+unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor | views.yaml:78 | CompositeExplicitAutograd=_generated.variants.unfold_copy | Autograd=_generated.autograd_nodes.UnfoldBackward0_copy
+unfold_copy.out(Tensor self, int dimension, int size, int step, *, Tensor(a!) out) -> Tensor(a!) | views.yaml:78 | CompositeExplicitAutograd=_generated.variants.unfold_copy_out | Autograd=autograd.manual.out_variant
+unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step) -> Tensor | views.yaml:82 | CPU=view_backwards.unfold_backward | CUDA=cuda.moving.unfold_backward | Autograd=_generated.autograd_nodes.UnfoldBackwardBackward0
+split.Tensor(Tensor(a) self, int split_size, int dim=0) -> Tensor(a)[] | views.yaml:85 | CompositeExplicitAutograd=views.split_Tensor | Autograd=_generated.autograd_kernels.split_Tensor
+split_copy.Tensor(Tensor self, int split_size, int dim=0) -> Tensor[] | views.yaml:85 | CompositeExplicitAutograd=_generated.variants.split_copy_Tensor | Autograd=_generated.autograd_nodes.SplitBackward0_copy
+split.sizes(Tensor(a) self, int[] split_size, int dim=0) -> Tensor(a)[] | views.yaml:89 | CompositeImplicitAutograd=_generated.ops.split_with_sizes
+split_with_sizes(Tensor(a) self, int[] split_sizes, int dim=0) -> Tensor(a)[] | views.yaml:92 | CompositeExplicitAutograd=views.split_with_sizes | Autograd=_generated.autograd_nodes.SplitWithSizesBackward0
+split_with_sizes_copy(Tensor self, int[] split_sizes, int dim=0) -> Tensor[] | views.yaml:92 | CompositeExplicitAutograd=_generated.variants.split_with_sizes_copy | Autograd=_generated.autograd_nodes.SplitWithSizesBackward0_copy
+unbind.int(Tensor(a) self, int dim=0) -> Tensor(a)[] | views.yaml:96 | CompositeExplicitAutograd=views.unbind | Autograd=_generated.autograd_kernels.unbind_int
+unbind_copy.int(Tensor self, int dim=0) -> Tensor[] | views.yaml:96 | CompositeExplicitAutograd=_generated.variants.unbind_copy_int | Autograd=_generated.autograd_nodes.UnbindBackward0_copy
+lift_fresh(Tensor(a) self) -> Tensor(a) | views.yaml:100 | CompositeImplicitAutograd=copying.lift_fresh
+detach(Tensor(a) self) -> Tensor(a) | views.yaml:103 | CompositeExplicitAutograd=views.detach
+detach_(Tensor(a!) self) -> Tensor(a!) | views.yaml:103 | CompositeExplicitAutograd=_generated.variants.detach_ | Autograd=autograd.manual.detach_
+detach_copy(Tensor self) -> Tensor | views.yaml:103 | CompositeExplicitAutograd=_generated.variants.detach_copy
+detach_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | views.yaml:103 | CompositeExplicitAutograd=_generated.variants.detach_copy_out | Autograd=autograd.manual.out_variant
+reshape(Tensor(a) self, int[] shape) -> Tensor(a) | views.yaml:107 | CompositeImplicitAutograd=view_composites.reshape
+view_as(Tensor(a) self, Tensor other) -> Tensor(a) | views.yaml:110 | CompositeImplicitAutograd=view_composites.view_as
+expand_as(Tensor(a) self, Tensor other) -> Tensor(a) | views.yaml:113 | CompositeImplicitAutograd=view_composites.expand_as
+broadcast_to(Tensor(a) self, int[] size) -> Tensor(a) | views.yaml:116 | CompositeImplicitAutograd=view_composites.broadcast_to
+narrow(Tensor(a) self, int dim, int start, int length) -> Tensor(a) | views.yaml:119 | CompositeImplicitAutograd=view_composites.narrow
+narrow.Tensor(Tensor(a) self, int dim, Tensor start, int length) -> Tensor(a) | views.yaml:122 | CompositeImplicitAutograd=view_composites.narrow_Tensor
+chunk(Tensor(a) self, int chunks, int dim=0) -> Tensor(a)[] | views.yaml:125 | CompositeImplicitAutograd=view_composites.chunk
+unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[] | views.yaml:128 | CompositeImplicitAutograd=view_composites.chunk
+movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a) | views.yaml:131 | CompositeImplicitAutograd=view_composites.movedim_intlist
+movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a) | views.yaml:134 | CompositeImplicitAutograd=view_composites.movedim_int
+moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a) | views.yaml:137 | CompositeImplicitAutograd=_generated.ops.movedim_intlist
+moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a) | views.yaml:140 | CompositeImplicitAutograd=_generated.ops.movedim_int
+swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a) | views.yaml:143 | CompositeImplicitAutograd=_generated.ops.transpose_int
+swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!) | views.yaml:143 | CompositeImplicitAutograd=_generated.ops.transpose_
+swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a) | views.yaml:147 | CompositeImplicitAutograd=_generated.ops.transpose_int
+swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!) | views.yaml:147 | CompositeImplicitAutograd=_generated.ops.transpose_
+flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a) | views.yaml:151 | CompositeImplicitAutograd=view_composites.flatten
+unflatten.int(Tensor(a) self, int dim, int[] sizes) -> Tensor(a) | views.yaml:154 | CompositeImplicitAutograd=view_composites.unflatten
+mT(Tensor(a) self) -> Tensor(a) | views.yaml:157 | CompositeImplicitAutograd=view_composites.mT
+numpy_T(Tensor(a) self) -> Tensor(a) | views.yaml:160 | CompositeImplicitAutograd=view_composites.numpy_T
+reshape_as(Tensor(a) self, Tensor other) -> Tensor(a) | views.yaml:163 | CompositeImplicitAutograd=view_composites.reshape_as
+ravel(Tensor(a) self) -> Tensor(a) | views.yaml:166 | CompositeImplicitAutograd=view_composites.ravel
+copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!) | writing.yaml:2 | CPU=copying.copy_ | Meta=copying.copy_ | CUDA=cuda.copy.copy_ | Autograd=autograd.manual.copy_
+fill.Scalar(Tensor self, Scalar value) -> Tensor | writing.yaml:6 | CompositeExplicitAutograd=copying.fill_Scalar | Autograd=_generated.autograd_nodes.FillBackward0
+fill.Tensor(Tensor self, Tensor value) -> Tensor | writing.yaml:8 | CompositeExplicitAutograd=copying.fill_Tensor | Autograd=_generated.autograd_nodes.FillBackward1
+fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!) | writing.yaml:10 | CPU=copying.fill__Tensor | Meta=copying.fill__Tensor | CUDA=cuda.copy.fill__Tensor | Autograd=_generated.autograd_nodes.FillBackward3
+fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!) | writing.yaml:14 | CPU=copying.fill__Scalar | Meta=copying.fill__Scalar | CUDA=cuda.copy.fill__Scalar | Autograd=_generated.autograd_nodes.FillBackward2
+zero_(Tensor(a!) self) -> Tensor(a!) | writing.yaml:18 | CPU=copying.zero_ | Meta=copying.zero_ | CUDA=cuda.copy.zero_ | Autograd=_generated.autograd_kernels.zero_
+is_pinned(Tensor self, Device? device=None) -> bool | writing.yaml:21 | CompositeExplicitAutograd=copying.is_pinned
+pin_memory(Tensor(a) self, Device? device=None) -> Tensor(a) | writing.yaml:24 | CompositeImplicitAutograd=copying.pin_memory
+_pin_memory(Tensor self, Device? device=None) -> Tensor | writing.yaml:27 | CompositeExplicitAutograd=copying._pin_memory | Autograd=_generated.autograd_nodes.PinMemoryBackward0
+record_stream(Tensor(a!) self, Stream s) -> () | writing.yaml:30 | CUDA=copying.record_stream
+resize_(Tensor(a!) self, int[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!) | writing.yaml:33 | CPU=copying.resize_ | CUDA=copying.resize_ | Meta=copying.resize_ | Autograd=autograd.manual.resize_
+set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, int storage_offset, int[] size, int[] stride=[]) -> Tensor(a!) | writing.yaml:37 | CPU=copying.set__source_Tensor_storage_offset | CUDA=copying.set__source_Tensor_storage_offset | Meta=copying.set__source_Tensor_storage_offset | Autograd=autograd.manual.set_
+set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!) | writing.yaml:42 | CPU=copying.set__source_Tensor | CUDA=copying.set__source_Tensor | Meta=copying.set__source_Tensor | Autograd=autograd.manual.set_
+set_.source_Storage(Tensor(a!) self, Storage source) -> Tensor(a!) | writing.yaml:47 | CPU=copying.set__source_Storage | CUDA=copying.set__source_Storage | Meta=copying.set__source_Storage | Autograd=autograd.manual.set_
+set_.source_Storage_storage_offset(Tensor(a!) self, Storage source, int storage_offset, int[] size, int[] stride=[]) -> Tensor(a!) | writing.yaml:52 | CPU=copying.set__source_Storage_storage_offset | CUDA=copying.set__source_Storage_storage_offset | Meta=copying.set__source_Storage_storage_offset | Autograd=autograd.manual.set_
+set_(Tensor(a!) self) -> Tensor(a!) | writing.yaml:57 | CPU=copying.set_ | CUDA=copying.set_ | Meta=copying.set_ | Autograd=autograd.manual.set_
+clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor | writing.yaml:61 | CPU=copying.clone | Meta=copying.clone | CUDA=cuda.copy.clone | Autograd=_generated.autograd_kernels.clone
+_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor | writing.yaml:65 | CPU=copying._to_copy | CUDA=copying._to_copy | Meta=copying._to_copy | Autograd=_generated.autograd_nodes.ToCopyBackward0
+_local_scalar_dense(Tensor self) -> Scalar | writing.yaml:67 | CPU=copying._local_scalar_dense | CUDA=cuda.copy._local_scalar_dense
+to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a) | writing.yaml:70 | CompositeImplicitAutograd=copying.to_dtype_layout
+to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a) | writing.yaml:73 | CompositeImplicitAutograd=copying.to_device
+to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a) | writing.yaml:76 | CompositeImplicitAutograd=copying.to_dtype
+to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a) | writing.yaml:79 | CompositeImplicitAutograd=copying.to_other
+contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a) | writing.yaml:82 | CompositeImplicitAutograd=copying.contiguous
+item(Tensor self) -> Scalar | writing.yaml:85 | CompositeImplicitAutograd=copying.item
+type_as(Tensor self, Tensor other) -> Tensor | writing.yaml:89 | CompositeImplicitAutograd=copying.type_as
+resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!) | writing.yaml:92 | CompositeImplicitAutograd=copying.resize_as_
+equal(Tensor self, Tensor other) -> bool | writing.yaml:96 | CPU=copying.equal | CUDA=cuda.copy.equal
+allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool | writing.yaml:100 | CompositeImplicitAutograd=copying.allclose
+isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor | writing.yaml:104 | CompositeImplicitAutograd=copying.isclose
+is_nonzero(Tensor self) -> bool | writing.yaml:107 | CompositeImplicitAutograd=copying.is_nonzero
+copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor | writing.yaml:110 | CompositeExplicitAutograd=copying.copy | Autograd=_generated.autograd_nodes.CopyBackward0
+copy.out(Tensor self, Tensor src, bool non_blocking=False, *, Tensor(a!) out) -> Tensor(a!) | writing.yaml:110 | CompositeExplicitAutograd=_generated.variants.copy_out | Autograd=autograd.manual.out_variant
+to_dense(Tensor self, ScalarType? dtype=None, *, bool? masked_grad=None) -> Tensor | writing.yaml:115 | CompositeImplicitAutograd=copying.to_dense
 """
 
 dispatcher.operators.declare(lambda: read(OPERATORS), DeclaredOperator)

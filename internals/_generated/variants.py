@@ -93,2188 +93,2188 @@ from internals.aten.native import view_scatters
 from internals.aten.native import views
 from internals.aten.native import windows
 
-def view_as_real_copy(self):
+def view_as_real_copy(self):  # native_functions/complex.yaml:2
     return view_copies.copied(complex.view_as_real(self))
 
-def view_as_real_copy_out(self, out):
+def view_as_real_copy_out(self, out):  # native_functions/complex.yaml:2
     return write_exact_out(out, view_as_real_copy(self))
 
-def view_as_complex_copy(self):
+def view_as_complex_copy(self):  # native_functions/complex.yaml:5
     return view_copies.copied(complex.view_as_complex(self))
 
-def view_as_complex_copy_out(self, out):
+def view_as_complex_copy_out(self, out):  # native_functions/complex.yaml:5
     return write_exact_out(out, view_as_complex_copy(self))
 
-def complex_out(real, imag, out):
+def complex_out(real, imag, out):  # native_functions/complex.yaml:12
     return complex.complex(real, imag, out=out)
 
-def polar_out(abs, angle, out):
+def polar_out(abs, angle, out):  # native_functions/complex.yaml:15
     return complex.polar(abs, angle, out=out)
 
-def _conj_copy(self):
+def _conj_copy(self):  # native_functions/complex.yaml:18
     return view_copies.copied(complex._conj(self))
 
-def _conj_copy_out(self, out):
+def _conj_copy_out(self, out):  # native_functions/complex.yaml:18
     return write_exact_out(out, _conj_copy(self))
 
-def _conj_physical_out(self, out):
+def _conj_physical_out(self, out):  # native_functions/complex.yaml:25
     return complex._conj_physical(self, out=out)
 
-def angle_out(self, out):
+def angle_out(self, out):  # native_functions/complex.yaml:54
     return complex.angle(self, out=out)
 
-def sgn_(self):
+def sgn_(self):  # native_functions/complex.yaml:59
     return complex.sgn(self, out=self)
 
-def sgn_out(self, out):
+def sgn_out(self, out):  # native_functions/complex.yaml:59
     return complex.sgn(self, out=out)
 
-def vdot_out(self, other, out):
+def vdot_out(self, other, out):  # native_functions/complex.yaml:68
     return complex.vdot(self, other, out=out)
 
-def empty_out(size, dtype, layout, device, pin_memory, memory_format, out):
+def empty_out(size, dtype, layout, device, pin_memory, memory_format, out):  # native_functions/creation.yaml:2
     return fill_out(out, factories.empty(size, dtype or out.dtype, layout, device, pin_memory, memory_format))
 
-def zeros_out(size, dtype, layout, device, pin_memory, out):
+def zeros_out(size, dtype, layout, device, pin_memory, out):  # native_functions/creation.yaml:15
     return fill_out(out, factories.zeros(size, dtype or out.dtype, layout, device, pin_memory))
 
-def ones_out(size, dtype, layout, device, pin_memory, out):
+def ones_out(size, dtype, layout, device, pin_memory, out):  # native_functions/creation.yaml:18
     return fill_out(out, factories.ones(size, dtype or out.dtype, layout, device, pin_memory))
 
-def full_out(size, fill_value, dtype, layout, device, pin_memory, out):
+def full_out(size, fill_value, dtype, layout, device, pin_memory, out):  # native_functions/creation.yaml:21
     return fill_out(out, factories.full(size, fill_value, dtype or out.dtype, layout, device, pin_memory))
 
-def eye_out(n, dtype, layout, device, pin_memory, out):
+def eye_out(n, dtype, layout, device, pin_memory, out):  # native_functions/creation.yaml:39
     return fill_out(out, factories.eye(n, dtype or out.dtype, layout, device, pin_memory))
 
-def eye_m_out(n, m, dtype, layout, device, pin_memory, out):
+def eye_m_out(n, m, dtype, layout, device, pin_memory, out):  # native_functions/creation.yaml:42
     return fill_out(out, factories.eye_m(n, m, dtype or out.dtype, layout, device, pin_memory))
 
-def arange_out(end, dtype, layout, device, pin_memory, out):
+def arange_out(end, dtype, layout, device, pin_memory, out):  # native_functions/creation.yaml:45
     return factories.arange(end, dtype, layout, device, pin_memory, out=out)
 
-def arange_start_out(start, end, step, dtype, layout, device, pin_memory, out):
+def arange_start_out(start, end, step, dtype, layout, device, pin_memory, out):  # native_functions/creation.yaml:50
     return factories.arange_start_step(start, end, step, dtype, layout, device, pin_memory, out=out)
 
-def linspace_out(start, end, steps, dtype, layout, device, pin_memory, out):
+def linspace_out(start, end, steps, dtype, layout, device, pin_memory, out):  # native_functions/creation.yaml:53
     return factories.linspace(start, end, steps, dtype, layout, device, pin_memory, out=out)
 
-def linspace_Tensor_Tensor_out(start, end, steps, dtype, layout, device, pin_memory, out):
+def linspace_Tensor_Tensor_out(start, end, steps, dtype, layout, device, pin_memory, out):  # native_functions/creation.yaml:58
     return ranges.linspace_of_tensors(start, end, steps, dtype, layout, device, pin_memory, out=out)
 
-def linspace_Tensor_Scalar_out(start, end, steps, dtype, layout, device, pin_memory, out):
+def linspace_Tensor_Scalar_out(start, end, steps, dtype, layout, device, pin_memory, out):  # native_functions/creation.yaml:61
     return ranges.linspace_of_tensors(start, end, steps, dtype, layout, device, pin_memory, out=out)
 
-def linspace_Scalar_Tensor_out(start, end, steps, dtype, layout, device, pin_memory, out):
+def linspace_Scalar_Tensor_out(start, end, steps, dtype, layout, device, pin_memory, out):  # native_functions/creation.yaml:64
     return ranges.linspace_of_tensors(start, end, steps, dtype, layout, device, pin_memory, out=out)
 
-def logspace_out(start, end, steps, base, dtype, layout, device, pin_memory, out):
+def logspace_out(start, end, steps, base, dtype, layout, device, pin_memory, out):  # native_functions/creation.yaml:67
     return ranges.logspace(start, end, steps, base, dtype, layout, device, pin_memory, out=out)
 
-def logspace_Tensor_Tensor_out(start, end, steps, base, dtype, layout, device, pin_memory, out):
+def logspace_Tensor_Tensor_out(start, end, steps, base, dtype, layout, device, pin_memory, out):  # native_functions/creation.yaml:70
     return ranges.logspace_of_tensors(start, end, steps, base, dtype, layout, device, pin_memory, out=out)
 
-def logspace_Tensor_Scalar_out(start, end, steps, base, dtype, layout, device, pin_memory, out):
+def logspace_Tensor_Scalar_out(start, end, steps, base, dtype, layout, device, pin_memory, out):  # native_functions/creation.yaml:73
     return ranges.logspace_of_tensors(start, end, steps, base, dtype, layout, device, pin_memory, out=out)
 
-def logspace_Scalar_Tensor_out(start, end, steps, base, dtype, layout, device, pin_memory, out):
+def logspace_Scalar_Tensor_out(start, end, steps, base, dtype, layout, device, pin_memory, out):  # native_functions/creation.yaml:76
     return ranges.logspace_of_tensors(start, end, steps, base, dtype, layout, device, pin_memory, out=out)
 
-def range_out(start, end, step, dtype, layout, device, pin_memory, out):
+def range_out(start, end, step, dtype, layout, device, pin_memory, out):  # native_functions/creation.yaml:81
     return ranges.range_step(start, end, step, dtype, layout, device, pin_memory, out=out)
 
-def _fft_r2c_out(self, dim, normalization, onesided, out):
+def _fft_r2c_out(self, dim, normalization, onesided, out):  # native_functions/fft.yaml:2
     return write_out(out, fft_leaves._fft_r2c(self, dim, normalization, onesided))
 
-def _fft_c2r_out(self, dim, normalization, last_dim_size, out):
+def _fft_c2r_out(self, dim, normalization, last_dim_size, out):  # native_functions/fft.yaml:5
     return write_out(out, fft_leaves._fft_c2r(self, dim, normalization, last_dim_size))
 
-def _fft_c2c_out(self, dim, normalization, forward, out):
+def _fft_c2c_out(self, dim, normalization, forward, out):  # native_functions/fft.yaml:8
     return write_out(out, fft_leaves._fft_c2c(self, dim, normalization, forward))
 
-def fft_fftfreq_out(n, d, dtype, layout, device, pin_memory, out):
+def fft_fftfreq_out(n, d, dtype, layout, device, pin_memory, out):  # native_functions/fft.yaml:137
     return fft_frequencies.fft_fftfreq(n, d, dtype, layout, device, pin_memory, out=out)
 
-def fft_rfftfreq_out(n, d, dtype, layout, device, pin_memory, out):
+def fft_rfftfreq_out(n, d, dtype, layout, device, pin_memory, out):  # native_functions/fft.yaml:141
     return fft_frequencies.fft_rfftfreq(n, d, dtype, layout, device, pin_memory, out=out)
 
-def index_Tensor_out(self, indices, out):
+def index_Tensor_out(self, indices, out):  # native_functions/indexing.yaml:2
     check_no_overlap(out, self, *indices)
     return indexing.index(self, indices, out=out)
 
-def gather_out(self, dim, index, sparse_grad, out):
+def gather_out(self, dim, index, sparse_grad, out):  # native_functions/indexing.yaml:14
     check_no_overlap(out, self)
     check_no_partial_overlap(out, index)
     return scatter_gather.gather(self, dim, index, sparse_grad, out=out)
 
-def scatter__src(self, dim, index, src):
+def scatter__src(self, dim, index, src):  # native_functions/indexing.yaml:21
     check_no_overlap(self, index, src)
     return scatter_gather.scatter_src(self, dim, index, src, out=self)
 
-def scatter_src_out(self, dim, index, src, out):
+def scatter_src_out(self, dim, index, src, out):  # native_functions/indexing.yaml:21
     check_no_overlap(out, index, src)
     check_no_partial_overlap(out, self)
     return scatter_gather.scatter_src(self, dim, index, src, out=out)
 
-def scatter__value(self, dim, index, value):
+def scatter__value(self, dim, index, value):  # native_functions/indexing.yaml:28
     check_no_overlap(self, index)
     return scatter_gather.scatter_value(self, dim, index, value, out=self)
 
-def scatter_value_out(self, dim, index, value, out):
+def scatter_value_out(self, dim, index, value, out):  # native_functions/indexing.yaml:28
     check_no_overlap(out, index)
     check_no_partial_overlap(out, self)
     return scatter_gather.scatter_value(self, dim, index, value, out=out)
 
-def scatter__reduce(self, dim, index, src, reduce):
+def scatter__reduce(self, dim, index, src, reduce):  # native_functions/indexing.yaml:35
     check_no_overlap(self, index, src)
     return scatter_gather.scatter_reduce(self, dim, index, src, reduce, out=self)
 
-def scatter_reduce_out(self, dim, index, src, reduce, out):
+def scatter_reduce_out(self, dim, index, src, reduce, out):  # native_functions/indexing.yaml:35
     check_no_overlap(out, index, src)
     check_no_partial_overlap(out, self)
     return scatter_gather.scatter_reduce(self, dim, index, src, reduce, out=out)
 
-def scatter__value_reduce(self, dim, index, value, reduce):
+def scatter__value_reduce(self, dim, index, value, reduce):  # native_functions/indexing.yaml:42
     check_no_overlap(self, index)
     return scatter_gather.scatter_value_reduce(self, dim, index, value, reduce, out=self)
 
-def scatter_value_reduce_out(self, dim, index, value, reduce, out):
+def scatter_value_reduce_out(self, dim, index, value, reduce, out):  # native_functions/indexing.yaml:42
     check_no_overlap(out, index)
     check_no_partial_overlap(out, self)
     return scatter_gather.scatter_value_reduce(self, dim, index, value, reduce, out=out)
 
-def scatter_add_(self, dim, index, src):
+def scatter_add_(self, dim, index, src):  # native_functions/indexing.yaml:49
     check_no_overlap(self, index, src)
     return scatter_gather.scatter_add(self, dim, index, src, out=self)
 
-def scatter_add_out(self, dim, index, src, out):
+def scatter_add_out(self, dim, index, src, out):  # native_functions/indexing.yaml:49
     check_no_overlap(out, index, src)
     check_no_partial_overlap(out, self)
     return scatter_gather.scatter_add(self, dim, index, src, out=out)
 
-def index_select_out(self, dim, index, out):
+def index_select_out(self, dim, index, out):  # native_functions/indexing.yaml:56
     check_no_overlap(out, self, index)
     return scatter_gather.index_select(self, dim, index, out=out)
 
-def index_add_(self, dim, index, source, alpha):
+def index_add_(self, dim, index, source, alpha):  # native_functions/indexing.yaml:61
     check_no_overlap(self, index, source)
     return scatter_gather.index_add(self, dim, index, source, alpha, out=self)
 
-def index_add_out(self, dim, index, source, alpha, out):
+def index_add_out(self, dim, index, source, alpha, out):  # native_functions/indexing.yaml:61
     check_no_overlap(out, index, source)
     check_no_partial_overlap(out, self)
     return scatter_gather.index_add(self, dim, index, source, alpha, out=out)
 
-def masked_select_out(self, mask, out):
+def masked_select_out(self, mask, out):  # native_functions/indexing.yaml:68
     check_no_overlap(out, self, mask)
     return indexing.masked_select(self, mask, out=out)
 
-def nonzero_out(self, out):
+def nonzero_out(self, out):  # native_functions/indexing.yaml:74
     check_no_overlap(out, self)
     return indexing.nonzero(self, out=out)
 
-def nonzero_static_out(self, size, fill_value, out):
+def nonzero_static_out(self, size, fill_value, out):  # native_functions/indexing.yaml:80
     check_no_overlap(out, self)
     return indexing.nonzero_static(self, size, fill_value, out=out)
 
-def cat_out(tensors, dim, out):
+def cat_out(tensors, dim, out):  # native_functions/joining.yaml:2
     return joining.cat(tensors, dim, out=out)
 
-def tril_(self, diagonal):
+def tril_(self, diagonal):  # native_functions/joining.yaml:24
     return shape.tril(self, diagonal, out=self)
 
-def tril_out(self, diagonal, out):
+def tril_out(self, diagonal, out):  # native_functions/joining.yaml:24
     return shape.tril(self, diagonal, out=out)
 
-def triu_(self, diagonal):
+def triu_(self, diagonal):  # native_functions/joining.yaml:29
     return shape.triu(self, diagonal, out=self)
 
-def triu_out(self, diagonal, out):
+def triu_out(self, diagonal, out):  # native_functions/joining.yaml:29
     return shape.triu(self, diagonal, out=out)
 
-def stack_out(tensors, dim, out):
+def stack_out(tensors, dim, out):  # native_functions/joining.yaml:34
     return joining.stack(tensors, dim, out=out)
 
-def linalg_norm_out(self, ord, dim, keepdim, dtype, out):
+def linalg_norm_out(self, ord, dim, keepdim, dtype, out):  # native_functions/linalg.yaml:7
     return write_exact_out(out, ops.linalg_norm(self, ord, dim, keepdim, dtype))
 
-def linalg_norm_ord_str_out(self, ord, dim, keepdim, dtype, out):
+def linalg_norm_ord_str_out(self, ord, dim, keepdim, dtype, out):  # native_functions/linalg.yaml:12
     return write_exact_out(out, ops.linalg_norm_ord_str(self, ord, dim, keepdim, dtype))
 
-def linalg_matrix_norm_out(self, ord, dim, keepdim, dtype, out):
+def linalg_matrix_norm_out(self, ord, dim, keepdim, dtype, out):  # native_functions/linalg.yaml:17
     return write_exact_out(out, ops.linalg_matrix_norm(self, ord, dim, keepdim, dtype))
 
-def linalg_matrix_norm_str_ord_out(self, ord, dim, keepdim, dtype, out):
+def linalg_matrix_norm_str_ord_out(self, ord, dim, keepdim, dtype, out):  # native_functions/linalg.yaml:22
     return write_exact_out(out, ops.linalg_matrix_norm_str_ord(self, ord, dim, keepdim, dtype))
 
-def frobenius_norm_out(self, dim, keepdim, out):
+def frobenius_norm_out(self, dim, keepdim, out):  # native_functions/linalg.yaml:27
     return write_exact_out(out, ops.frobenius_norm_dim(self, dim, keepdim))
 
-def nuclear_norm_out(self, keepdim, out):
+def nuclear_norm_out(self, keepdim, out):  # native_functions/linalg.yaml:31
     return write_exact_out(out, ops.nuclear_norm(self, keepdim))
 
-def nuclear_norm_dim_out(self, dim, keepdim, out):
+def nuclear_norm_dim_out(self, dim, keepdim, out):  # native_functions/linalg.yaml:35
     return write_exact_out(out, ops.nuclear_norm_dim(self, dim, keepdim))
 
-def _linalg_det_result(A, result, LU, pivots):
+def _linalg_det_result(A, result, LU, pivots):  # native_functions/linalg.yaml:43
     check_no_partial_overlap(result, A)
     check_no_partial_overlap(LU, A)
     check_no_partial_overlap(pivots, A)
     return write_exact_outs((result, LU, pivots), linalg_determinants._linalg_det(A))
 
-def linalg_det_out(A, out):
+def linalg_det_out(A, out):  # native_functions/linalg.yaml:49
     return write_exact_out(out, ops.linalg_det(A))
 
-def _linalg_slogdet_sign(A, sign, logabsdet, LU, pivots):
+def _linalg_slogdet_sign(A, sign, logabsdet, LU, pivots):  # native_functions/linalg.yaml:57
     check_no_partial_overlap(sign, A)
     check_no_partial_overlap(logabsdet, A)
     check_no_partial_overlap(LU, A)
     check_no_partial_overlap(pivots, A)
     return write_exact_outs((sign, logabsdet, LU, pivots), linalg_determinants._linalg_slogdet(A))
 
-def linalg_slogdet_out(A, sign, logabsdet):
+def linalg_slogdet_out(A, sign, logabsdet):  # native_functions/linalg.yaml:63
     return write_exact_outs((sign, logabsdet), ops.linalg_slogdet(A))
 
-def slogdet_out(self, sign, logabsdet):
+def slogdet_out(self, sign, logabsdet):  # native_functions/linalg.yaml:68
     return write_exact_outs((sign, logabsdet), ops.slogdet(self))
 
-def linalg_inv_ex_inverse(A, check_errors, inverse, info):
+def linalg_inv_ex_inverse(A, check_errors, inverse, info):  # native_functions/linalg.yaml:78
     return write_exact_outs((inverse, info), linalg_inverse.linalg_inv_ex(A, check_errors))
 
-def linalg_inv_out(A, out):
+def linalg_inv_out(A, out):  # native_functions/linalg.yaml:84
     return write_exact_out(out, ops.linalg_inv(A))
 
-def linalg_tensorinv_out(self, ind, out):
+def linalg_tensorinv_out(self, ind, out):  # native_functions/linalg.yaml:94
     return write_out(out, ops.linalg_tensorinv(self, ind))
 
-def _linalg_solve_ex_result(A, B, left, check_errors, result, LU, pivots, info):
+def _linalg_solve_ex_result(A, B, left, check_errors, result, LU, pivots, info):  # native_functions/linalg.yaml:100
     check_no_partial_overlap(result, A, B)
     check_no_partial_overlap(LU, A, B)
     check_no_partial_overlap(pivots, A, B)
     check_no_partial_overlap(info, A, B)
     return write_exact_outs((result, LU, pivots, info), linalg_solving._linalg_solve_ex(A, B, left, check_errors))
 
-def linalg_solve_ex_out(A, B, left, check_errors, result, info):
+def linalg_solve_ex_out(A, B, left, check_errors, result, info):  # native_functions/linalg.yaml:106
     check_no_partial_overlap(result, B)
     check_no_partial_overlap(info, B)
     return write_exact_outs((result, info), ops.linalg_solve_ex(A, B, left, check_errors))
 
-def linalg_solve_out(A, B, left, out):
+def linalg_solve_out(A, B, left, out):  # native_functions/linalg.yaml:112
     check_no_partial_overlap(out, B)
     return write_exact_out(out, ops.linalg_solve(A, B, left))
 
-def linalg_tensorsolve_out(self, other, dims, out):
+def linalg_tensorsolve_out(self, other, dims, out):  # native_functions/linalg.yaml:118
     return write_out(out, ops.linalg_tensorsolve(self, other, dims))
 
-def linalg_solve_triangular_out(self, B, upper, left, unitriangular, out):
+def linalg_solve_triangular_out(self, B, upper, left, unitriangular, out):  # native_functions/linalg.yaml:122
     check_no_partial_overlap(out, B)
     return write_exact_out(out, linalg_triangular.linalg_solve_triangular(self, B, upper, left, unitriangular))
 
-def triangular_solve_X(self, A, upper, transpose, unitriangular, solution, cloned_coefficient):
+def triangular_solve_X(self, A, upper, transpose, unitriangular, solution, cloned_coefficient):  # native_functions/linalg.yaml:128
     check_no_partial_overlap(solution, self, A)
     check_no_partial_overlap(cloned_coefficient, self, A)
     return write_exact_outs((solution, cloned_coefficient), linalg_triangular.triangular_solve(self, A, upper, transpose, unitriangular))
 
-def linalg_matrix_power_out(self, n, out):
+def linalg_matrix_power_out(self, n, out):  # native_functions/linalg.yaml:137
     return write_exact_out(out, ops.linalg_matrix_power(self, n))
 
-def linalg_matrix_exp_out(self, out):
+def linalg_matrix_exp_out(self, out):  # native_functions/linalg.yaml:147
     return write_exact_out(out, linalg_exponential.linalg_matrix_exp(self))
 
-def linalg_cholesky_ex_L(self, upper, check_errors, L, info):
+def linalg_cholesky_ex_L(self, upper, check_errors, L, info):  # native_functions/linalg_decompositions.yaml:2
     return write_exact_outs((L, info), linalg_cholesky.linalg_cholesky_ex(self, upper, check_errors))
 
-def linalg_cholesky_out(self, upper, out):
+def linalg_cholesky_out(self, upper, out):  # native_functions/linalg_decompositions.yaml:8
     return write_exact_out(out, ops.linalg_cholesky(self, upper))
 
-def cholesky_out(self, upper, out):
+def cholesky_out(self, upper, out):  # native_functions/linalg_decompositions.yaml:13
     return write_out(out, linalg_cholesky.cholesky(self, upper))
 
-def cholesky_solve_out(self, input2, upper, out):
+def cholesky_solve_out(self, input2, upper, out):  # native_functions/linalg_decompositions.yaml:17
     return write_out(out, linalg_cholesky.cholesky_solve(self, input2, upper))
 
-def cholesky_inverse_out(self, upper, out):
+def cholesky_inverse_out(self, upper, out):  # native_functions/linalg_decompositions.yaml:21
     return write_out(out, linalg_cholesky.cholesky_inverse(self, upper))
 
-def linalg_qr_out(A, mode, Q, R):
+def linalg_qr_out(A, mode, Q, R):  # native_functions/linalg_decompositions.yaml:27
     return write_exact_outs((Q, R), linalg_qr.linalg_qr(A, mode))
 
-def qr_Q(self, some, Q, R):
+def qr_Q(self, some, Q, R):  # native_functions/linalg_decompositions.yaml:33
     check_no_partial_overlap(Q, self)
     check_no_partial_overlap(R, self)
     return write_exact_outs((Q, R), ops.qr(self, some))
 
-def geqrf_a(self, a, tau):
+def geqrf_a(self, a, tau):  # native_functions/linalg_decompositions.yaml:39
     check_no_partial_overlap(a, self)
     check_no_partial_overlap(tau, self)
     return write_outs((a, tau), linalg_qr.geqrf(self))
 
-def linalg_householder_product_out(input, tau, out):
+def linalg_householder_product_out(input, tau, out):  # native_functions/linalg_decompositions.yaml:44
     check_no_partial_overlap(out, input)
     return write_out(out, linalg_reflections.linalg_householder_product(input, tau))
 
-def ormqr_out(self, input2, input3, left, transpose, out):
+def ormqr_out(self, input2, input3, left, transpose, out):  # native_functions/linalg_decompositions.yaml:53
     check_no_partial_overlap(out, input3)
     return write_exact_out(out, linalg_reflections.ormqr(self, input2, input3, left, transpose))
 
-def _linalg_svd_U(A, full_matrices, compute_uv, driver, U, S, Vh):
+def _linalg_svd_U(A, full_matrices, compute_uv, driver, U, S, Vh):  # native_functions/linalg_decompositions.yaml:61
     return write_exact_outs((U, S, Vh), linalg_svd._linalg_svd(A, full_matrices, compute_uv, driver))
 
-def linalg_svd_U(A, full_matrices, driver, U, S, Vh):
+def linalg_svd_U(A, full_matrices, driver, U, S, Vh):  # native_functions/linalg_decompositions.yaml:66
     return write_exact_outs((U, S, Vh), ops.linalg_svd(A, full_matrices, driver))
 
-def linalg_svdvals_out(A, driver, out):
+def linalg_svdvals_out(A, driver, out):  # native_functions/linalg_decompositions.yaml:71
     return write_exact_out(out, ops.linalg_svdvals(A, driver))
 
-def svd_U(self, some, compute_uv, U, S, V):
+def svd_U(self, some, compute_uv, U, S, V):  # native_functions/linalg_decompositions.yaml:76
     return write_outs((U, S, V), ops.svd(self, some, compute_uv))
 
-def _linalg_eigh_eigenvalues(A, UPLO, compute_v, eigenvalues, eigenvectors):
+def _linalg_eigh_eigenvalues(A, UPLO, compute_v, eigenvalues, eigenvectors):  # native_functions/linalg_decompositions.yaml:82
     return write_exact_outs((eigenvalues, eigenvectors), linalg_eigen._linalg_eigh(A, UPLO, compute_v))
 
-def linalg_eigh_eigvals(self, UPLO, eigenvalues, eigenvectors):
+def linalg_eigh_eigvals(self, UPLO, eigenvalues, eigenvectors):  # native_functions/linalg_decompositions.yaml:87
     return write_exact_outs((eigenvalues, eigenvectors), ops.linalg_eigh(self, UPLO))
 
-def linalg_eigvalsh_out(self, UPLO, out):
+def linalg_eigvalsh_out(self, UPLO, out):  # native_functions/linalg_decompositions.yaml:92
     return write_exact_out(out, ops.linalg_eigvalsh(self, UPLO))
 
-def linalg_eig_out(self, eigenvalues, eigenvectors):
+def linalg_eig_out(self, eigenvalues, eigenvectors):  # native_functions/linalg_decompositions.yaml:97
     return write_outs((eigenvalues, eigenvectors), linalg_eigen.linalg_eig(self))
 
-def linalg_eigvals_out(self, out):
+def linalg_eigvals_out(self, out):  # native_functions/linalg_decompositions.yaml:104
     return write_out(out, ops.linalg_eigvals(self))
 
-def linalg_lu_factor_ex_out(A, pivot, check_errors, LU, pivots, info):
+def linalg_lu_factor_ex_out(A, pivot, check_errors, LU, pivots, info):  # native_functions/linalg_decompositions.yaml:110
     check_no_partial_overlap(LU, A)
     check_no_partial_overlap(pivots, A)
     check_no_partial_overlap(info, A)
     return write_exact_outs((LU, pivots, info), linalg_lu.linalg_lu_factor_ex(A, pivot, check_errors))
 
-def linalg_lu_factor_out(A, pivot, LU, pivots):
+def linalg_lu_factor_out(A, pivot, LU, pivots):  # native_functions/linalg_decompositions.yaml:117
     check_no_partial_overlap(LU, A)
     check_no_partial_overlap(pivots, A)
     return write_exact_outs((LU, pivots), ops.linalg_lu_factor(A, pivot))
 
-def linalg_lu_out(A, pivot, P, L, U):
+def linalg_lu_out(A, pivot, P, L, U):  # native_functions/linalg_decompositions.yaml:123
     return write_exact_outs((P, L, U), linalg_lu.linalg_lu(A, pivot))
 
-def lu_unpack_out(LU_data, LU_pivots, unpack_data, unpack_pivots, P, L, U):
+def lu_unpack_out(LU_data, LU_pivots, unpack_data, unpack_pivots, P, L, U):  # native_functions/linalg_decompositions.yaml:129
     return write_exact_outs((P, L, U), linalg_lu.lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots))
 
-def linalg_lu_solve_out(LU, pivots, B, left, adjoint, out):
+def linalg_lu_solve_out(LU, pivots, B, left, adjoint, out):  # native_functions/linalg_decompositions.yaml:136
     check_no_partial_overlap(out, B)
     return write_exact_out(out, linalg_lu_solve.linalg_lu_solve(LU, pivots, B, left, adjoint))
 
-def lu_solve_out(self, LU_data, LU_pivots, out):
+def lu_solve_out(self, LU_data, LU_pivots, out):  # native_functions/linalg_decompositions.yaml:143
     return write_exact_out(out, ops.lu_solve(self, LU_data, LU_pivots))
 
-def linalg_ldl_factor_ex_out(self, hermitian, check_errors, LD, pivots, info):
+def linalg_ldl_factor_ex_out(self, hermitian, check_errors, LD, pivots, info):  # native_functions/linalg_decompositions.yaml:150
     return write_exact_outs((LD, pivots, info), linalg_ldl.linalg_ldl_factor_ex(self, hermitian, check_errors))
 
-def linalg_ldl_factor_out(self, hermitian, LD, pivots):
+def linalg_ldl_factor_out(self, hermitian, LD, pivots):  # native_functions/linalg_decompositions.yaml:156
     return write_exact_outs((LD, pivots), ops.linalg_ldl_factor(self, hermitian))
 
-def linalg_ldl_solve_out(LD, pivots, B, hermitian, out):
+def linalg_ldl_solve_out(LD, pivots, B, hermitian, out):  # native_functions/linalg_decompositions.yaml:161
     return write_exact_out(out, linalg_ldl.linalg_ldl_solve(LD, pivots, B, hermitian))
 
-def linalg_lstsq_out(self, b, rcond, driver, solution, residuals, rank, singular_values):
+def linalg_lstsq_out(self, b, rcond, driver, solution, residuals, rank, singular_values):  # native_functions/linalg_decompositions.yaml:169
     return write_outs((solution, residuals, rank, singular_values), linalg_least_squares.linalg_lstsq(self, b, rcond, driver))
 
-def linalg_pinv_atol_rtol_tensor_out(self, atol, rtol, hermitian, out):
+def linalg_pinv_atol_rtol_tensor_out(self, atol, rtol, hermitian, out):  # native_functions/linalg_decompositions.yaml:174
     return write_out(out, linalg_pseudo_inverse.linalg_pinv_atol_rtol_tensor(self, atol, rtol, hermitian))
 
-def linalg_pinv_atol_rtol_float_out(self, atol, rtol, hermitian, out):
+def linalg_pinv_atol_rtol_float_out(self, atol, rtol, hermitian, out):  # native_functions/linalg_decompositions.yaml:178
     return write_out(out, ops.linalg_pinv_atol_rtol_float(self, atol, rtol, hermitian))
 
-def linalg_pinv_out(self, rcond, hermitian, out):
+def linalg_pinv_out(self, rcond, hermitian, out):  # native_functions/linalg_decompositions.yaml:182
     return write_out(out, ops.linalg_pinv(self, rcond, hermitian))
 
-def linalg_pinv_out_rcond_tensor(self, rcond, hermitian, out):
+def linalg_pinv_out_rcond_tensor(self, rcond, hermitian, out):  # native_functions/linalg_decompositions.yaml:186
     return write_out(out, ops.linalg_pinv_rcond_tensor(self, rcond, hermitian))
 
-def linalg_matrix_rank_atol_rtol_tensor_out(input, atol, rtol, hermitian, out):
+def linalg_matrix_rank_atol_rtol_tensor_out(input, atol, rtol, hermitian, out):  # native_functions/linalg_decompositions.yaml:193
     return write_out(out, ops.linalg_matrix_rank_atol_rtol_tensor(input, atol, rtol, hermitian))
 
-def linalg_matrix_rank_atol_rtol_float_out(self, atol, rtol, hermitian, out):
+def linalg_matrix_rank_atol_rtol_float_out(self, atol, rtol, hermitian, out):  # native_functions/linalg_decompositions.yaml:197
     return write_out(out, ops.linalg_matrix_rank_atol_rtol_float(self, atol, rtol, hermitian))
 
-def linalg_matrix_rank_out(self, tol, hermitian, out):
+def linalg_matrix_rank_out(self, tol, hermitian, out):  # native_functions/linalg_decompositions.yaml:201
     return write_out(out, ops.linalg_matrix_rank(self, tol, hermitian))
 
-def linalg_matrix_rank_out_tol_tensor(input, tol, hermitian, out):
+def linalg_matrix_rank_out_tol_tensor(input, tol, hermitian, out):  # native_functions/linalg_decompositions.yaml:205
     return write_out(out, ops.linalg_matrix_rank_tol_tensor(input, tol, hermitian))
 
-def linalg_cond_out(self, p, out):
+def linalg_cond_out(self, p, out):  # native_functions/linalg_decompositions.yaml:209
     return write_out(out, ops.linalg_cond(self, p))
 
-def linalg_cond_p_str_out(self, p, out):
+def linalg_cond_p_str_out(self, p, out):  # native_functions/linalg_decompositions.yaml:213
     return write_out(out, ops.linalg_cond_p_str(self, p))
 
-def linalg_multi_dot_out(tensors, out):
+def linalg_multi_dot_out(tensors, out):  # native_functions/linalg_products.yaml:6
     return write_exact_out(out, ops.linalg_multi_dot(tensors))
 
-def chain_matmul_out(matrices, out):
+def chain_matmul_out(matrices, out):  # native_functions/linalg_products.yaml:11
     return write_exact_out(out, ops.chain_matmul(matrices))
 
-def tensordot_out(self, other, dims_self, dims_other, out):
+def tensordot_out(self, other, dims_self, dims_other, out):  # native_functions/linalg_products.yaml:15
     return write_exact_out(out, ops.tensordot(self, other, dims_self, dims_other))
 
-def inner_out(self, other, out):
+def inner_out(self, other, out):  # native_functions/linalg_products.yaml:19
     return write_exact_out(out, ops.inner(self, other))
 
-def linalg_vecdot_out(x, y, dim, out):
+def linalg_vecdot_out(x, y, dim, out):  # native_functions/linalg_products.yaml:24
     return write_exact_out(out, ops.linalg_vecdot(x, y, dim))
 
-def kron_out(self, other, out):
+def kron_out(self, other, out):  # native_functions/linalg_products.yaml:29
     check_no_partial_overlap(out, self, other)
     return write_out(out, ops.kron(self, other))
 
-def addr_(self, vec1, vec2, beta, alpha):
+def addr_(self, vec1, vec2, beta, alpha):  # native_functions/linalg_products.yaml:38
     return linalg_outer.addr(self, vec1, vec2, beta, alpha, out=self)
 
-def addr_out(self, vec1, vec2, beta, alpha, out):
+def addr_out(self, vec1, vec2, beta, alpha, out):  # native_functions/linalg_products.yaml:38
     return linalg_outer.addr(self, vec1, vec2, beta, alpha, out=out)
 
-def linalg_cross_out(self, other, dim, out):
+def linalg_cross_out(self, other, dim, out):  # native_functions/linalg_products.yaml:43
     check_no_overlap(out, self, other)
     return linalg_cross.linalg_cross(self, other, dim, out=out)
 
-def cross_out(self, other, dim, out):
+def cross_out(self, other, dim, out):  # native_functions/linalg_products.yaml:49
     check_no_overlap(out, self, other)
     return write_exact_out(out, ops.cross(self, other, dim))
 
-def trace_out(self, out):
+def trace_out(self, out):  # native_functions/linalg_products.yaml:55
     return write_exact_out(out, linalg_diagonals.trace(self))
 
-def mm_out(self, mat2, out):
+def mm_out(self, mat2, out):  # native_functions/matmul.yaml:2
     return linear_algebra.mm(self, mat2, out=out)
 
-def bmm_out(self, mat2, out):
+def bmm_out(self, mat2, out):  # native_functions/matmul.yaml:7
     return linear_algebra.bmm(self, mat2, out=out)
 
-def mv_out(self, vec, out):
+def mv_out(self, vec, out):  # native_functions/matmul.yaml:12
     return linear_algebra.mv(self, vec, out=out)
 
-def dot_out(self, tensor, out):
+def dot_out(self, tensor, out):  # native_functions/matmul.yaml:16
     return linear_algebra.dot(self, tensor, out=out)
 
-def addmm_(self, mat1, mat2, beta, alpha):
+def addmm_(self, mat1, mat2, beta, alpha):  # native_functions/matmul.yaml:20
     return linear_algebra.addmm(self, mat1, mat2, beta, alpha, out=self)
 
-def addmm_out(self, mat1, mat2, beta, alpha, out):
+def addmm_out(self, mat1, mat2, beta, alpha, out):  # native_functions/matmul.yaml:20
     check_no_partial_overlap(out, self)
     return linear_algebra.addmm(self, mat1, mat2, beta, alpha, out=out)
 
-def addmv_(self, mat, vec, beta, alpha):
+def addmv_(self, mat, vec, beta, alpha):  # native_functions/matmul.yaml:27
     return linear_algebra.addmv(self, mat, vec, beta, alpha, out=self)
 
-def addmv_out(self, mat, vec, beta, alpha, out):
+def addmv_out(self, mat, vec, beta, alpha, out):  # native_functions/matmul.yaml:27
     check_no_partial_overlap(out, self)
     return linear_algebra.addmv(self, mat, vec, beta, alpha, out=out)
 
-def addbmm_(self, batch1, batch2, beta, alpha):
+def addbmm_(self, batch1, batch2, beta, alpha):  # native_functions/matmul.yaml:34
     return linear_algebra.addbmm(self, batch1, batch2, beta, alpha, out=self)
 
-def addbmm_out(self, batch1, batch2, beta, alpha, out):
+def addbmm_out(self, batch1, batch2, beta, alpha, out):  # native_functions/matmul.yaml:34
     check_no_partial_overlap(out, self)
     return linear_algebra.addbmm(self, batch1, batch2, beta, alpha, out=out)
 
-def baddbmm_(self, batch1, batch2, beta, alpha):
+def baddbmm_(self, batch1, batch2, beta, alpha):  # native_functions/matmul.yaml:40
     return linear_algebra.baddbmm(self, batch1, batch2, beta, alpha, out=self)
 
-def baddbmm_out(self, batch1, batch2, beta, alpha, out):
+def baddbmm_out(self, batch1, batch2, beta, alpha, out):  # native_functions/matmul.yaml:40
     check_no_partial_overlap(out, self)
     return linear_algebra.baddbmm(self, batch1, batch2, beta, alpha, out=out)
 
-def outer_out(self, vec2, out):
+def outer_out(self, vec2, out):  # native_functions/matmul.yaml:47
     check_no_partial_overlap(out, self, vec2)
     return write_out(out, ops.outer(self, vec2))
 
-def matmul_out(self, other, out):
+def matmul_out(self, other, out):  # native_functions/matmul.yaml:52
     return write_exact_out(out, ops.matmul(self, other))
 
-def linear_out(input, weight, bias, out):
+def linear_out(input, weight, bias, out):  # native_functions/matmul.yaml:60
     check_no_partial_overlap(out, bias)
     return write_exact_out(out, ops.linear(input, weight, bias))
 
-def scatter_reduce__two(self, dim, index, src, reduce, include_self):
+def scatter_reduce__two(self, dim, index, src, reduce, include_self):  # native_functions/movement.yaml:2
     check_no_overlap(self, index, src)
     return scatter_reduce.scatter_reduce(self, dim, index, src, reduce, include_self, out=self)
 
-def scatter_reduce_two_out(self, dim, index, src, reduce, include_self, out):
+def scatter_reduce_two_out(self, dim, index, src, reduce, include_self, out):  # native_functions/movement.yaml:2
     check_no_overlap(out, index, src)
     check_no_partial_overlap(out, self)
     return scatter_reduce.scatter_reduce(self, dim, index, src, reduce, include_self, out=out)
 
-def index_reduce_(self, dim, index, source, reduce, include_self):
+def index_reduce_(self, dim, index, source, reduce, include_self):  # native_functions/movement.yaml:9
     check_no_overlap(self, index, source)
     return scatter_reduce.index_reduce(self, dim, index, source, reduce, include_self, out=self)
 
-def index_reduce_out(self, dim, index, source, reduce, include_self, out):
+def index_reduce_out(self, dim, index, source, reduce, include_self, out):  # native_functions/movement.yaml:9
     check_no_overlap(out, index, source)
     check_no_partial_overlap(out, self)
     return scatter_reduce.index_reduce(self, dim, index, source, reduce, include_self, out=out)
 
-def index_copy_(self, dim, index, source):
+def index_copy_(self, dim, index, source):  # native_functions/movement.yaml:16
     check_no_overlap(self, index, source)
     return index_writes.index_copy(self, dim, index, source, out=self)
 
-def index_copy_out(self, dim, index, source, out):
+def index_copy_out(self, dim, index, source, out):  # native_functions/movement.yaml:16
     check_no_overlap(out, index, source)
     check_no_partial_overlap(out, self)
     return index_writes.index_copy(self, dim, index, source, out=out)
 
-def index_fill__int_Scalar(self, dim, index, value):
+def index_fill__int_Scalar(self, dim, index, value):  # native_functions/movement.yaml:23
     check_no_overlap(self, index)
     return index_writes.index_fill(self, dim, index, value, out=self)
 
-def index_fill_int_Scalar_out(self, dim, index, value, out):
+def index_fill_int_Scalar_out(self, dim, index, value, out):  # native_functions/movement.yaml:23
     check_no_overlap(out, index)
     return index_writes.index_fill(self, dim, index, value, out=out)
 
-def index_fill__int_Tensor(self, dim, index, value):
+def index_fill__int_Tensor(self, dim, index, value):  # native_functions/movement.yaml:28
     check_no_overlap(self, index)
     return index_writes.index_fill_Tensor(self, dim, index, value, out=self)
 
-def index_fill_int_Tensor_out(self, dim, index, value, out):
+def index_fill_int_Tensor_out(self, dim, index, value, out):  # native_functions/movement.yaml:28
     check_no_overlap(out, index)
     return index_writes.index_fill_Tensor(self, dim, index, value, out=out)
 
-def masked_scatter_(self, mask, source):
+def masked_scatter_(self, mask, source):  # native_functions/movement.yaml:33
     check_no_overlap(self, mask, source)
     return index_writes.masked_scatter(self, mask, source, out=self)
 
-def masked_scatter_out(self, mask, source, out):
+def masked_scatter_out(self, mask, source, out):  # native_functions/movement.yaml:33
     check_no_overlap(out, mask, source)
     return index_writes.masked_scatter(self, mask, source, out=out)
 
-def put_(self, index, source, accumulate):
+def put_(self, index, source, accumulate):  # native_functions/movement.yaml:41
     check_no_overlap(self, index, source)
     return index_writes.put(self, index, source, accumulate, out=self)
 
-def put_out(self, index, source, accumulate, out):
+def put_out(self, index, source, accumulate, out):  # native_functions/movement.yaml:41
     check_no_overlap(out, index, source)
     return index_writes.put(self, index, source, accumulate, out=out)
 
-def take_out(self, index, out):
+def take_out(self, index, out):  # native_functions/movement.yaml:46
     check_no_overlap(out, self, index)
     return index_writes.take(self, index, out=out)
 
-def take_along_dim_out(self, indices, dim, out):
+def take_along_dim_out(self, indices, dim, out):  # native_functions/movement.yaml:51
     check_no_overlap(out, self)
     check_no_partial_overlap(out, indices)
     return write_exact_out(out, ops.take_along_dim(self, indices, dim))
 
-def select_scatter_out(self, src, dim, index, out):
+def select_scatter_out(self, src, dim, index, out):  # native_functions/movement.yaml:58
     return write_exact_out(out, view_scatters.select_scatter(self, src, dim, index))
 
-def slice_scatter_out(self, src, dim, start, end, step, out):
+def slice_scatter_out(self, src, dim, start, end, step, out):  # native_functions/movement.yaml:63
     return write_exact_out(out, view_scatters.slice_scatter(self, src, dim, start, end, step))
 
-def diagonal_scatter_out(self, src, offset, dim1, dim2, out):
+def diagonal_scatter_out(self, src, offset, dim1, dim2, out):  # native_functions/movement.yaml:69
     return write_exact_out(out, view_scatters.diagonal_scatter(self, src, offset, dim1, dim2))
 
-def as_strided_scatter_out(self, src, size, stride, storage_offset, out):
+def as_strided_scatter_out(self, src, size, stride, storage_offset, out):  # native_functions/movement.yaml:74
     return write_exact_out(out, view_scatters.as_strided_scatter(self, src, size, stride, storage_offset))
 
-def narrow_copy_out(self, dim, start, length, out):
+def narrow_copy_out(self, dim, start, length, out):  # native_functions/movement.yaml:79
     return write_exact_out(out, view_copies.narrow_copy(self, dim, start, length))
 
-def diag_embed_out(self, offset, dim1, dim2, out):
+def diag_embed_out(self, offset, dim1, dim2, out):  # native_functions/movement.yaml:85
     return write_exact_out(out, diagonals.diag_embed(self, offset, dim1, dim2))
 
-def diag_out(self, diagonal, out):
+def diag_out(self, diagonal, out):  # native_functions/movement.yaml:90
     return write_exact_out(out, ops.diag(self, diagonal))
 
-def block_diag_out(tensors, out):
+def block_diag_out(tensors, out):  # native_functions/movement.yaml:101
     return write_exact_out(out, diagonals.block_diag(tensors))
 
-def rot90_out(self, k, dims, out):
+def rot90_out(self, k, dims, out):  # native_functions/movement.yaml:105
     return write_exact_out(out, turning.rot90(self, k, dims))
 
-def hstack_out(tensors, out):
+def hstack_out(tensors, out):  # native_functions/movement.yaml:116
     return stacking.hstack(tensors, out=out)
 
-def vstack_out(tensors, out):
+def vstack_out(tensors, out):  # native_functions/movement.yaml:119
     return stacking.vstack(tensors, out=out)
 
-def dstack_out(tensors, out):
+def dstack_out(tensors, out):  # native_functions/movement.yaml:125
     return stacking.dstack(tensors, out=out)
 
-def column_stack_out(tensors, out):
+def column_stack_out(tensors, out):  # native_functions/movement.yaml:128
     return stacking.column_stack(tensors, out=out)
 
-def relu_(self):
+def relu_(self):  # native_functions/nn_activations.yaml:2
     return activations.relu(self, out=self)
 
-def gelu_(self, approximate):
+def gelu_(self, approximate):  # native_functions/nn_activations.yaml:7
     return activations.gelu(self, approximate, out=self)
 
-def gelu_out(self, approximate, out):
+def gelu_out(self, approximate, out):  # native_functions/nn_activations.yaml:7
     return activations.gelu(self, approximate, out=out)
 
-def silu_(self):
+def silu_(self):  # native_functions/nn_activations.yaml:13
     return activations.silu(self, out=self)
 
-def silu_out(self, out):
+def silu_out(self, out):  # native_functions/nn_activations.yaml:13
     return activations.silu(self, out=out)
 
-def leaky_relu_(self, negative_slope):
+def leaky_relu_(self, negative_slope):  # native_functions/nn_activations.yaml:19
     return activations.leaky_relu(self, negative_slope, out=self)
 
-def leaky_relu_out(self, negative_slope, out):
+def leaky_relu_out(self, negative_slope, out):  # native_functions/nn_activations.yaml:19
     return activations.leaky_relu(self, negative_slope, out=out)
 
-def elu_(self, alpha, scale, input_scale):
+def elu_(self, alpha, scale, input_scale):  # native_functions/nn_activations.yaml:25
     return activations.elu(self, alpha, scale, input_scale, out=self)
 
-def elu_out(self, alpha, scale, input_scale, out):
+def elu_out(self, alpha, scale, input_scale, out):  # native_functions/nn_activations.yaml:25
     return activations.elu(self, alpha, scale, input_scale, out=out)
 
-def softplus_out(self, beta, threshold, out):
+def softplus_out(self, beta, threshold, out):  # native_functions/nn_activations.yaml:31
     return activations.softplus(self, beta, threshold, out=out)
 
-def hardtanh_(self, min_val, max_val):
+def hardtanh_(self, min_val, max_val):  # native_functions/nn_activations.yaml:37
     return activations.hardtanh(self, min_val, max_val, out=self)
 
-def hardtanh_out(self, min_val, max_val, out):
+def hardtanh_out(self, min_val, max_val, out):  # native_functions/nn_activations.yaml:37
     return activations.hardtanh(self, min_val, max_val, out=out)
 
-def log_sigmoid_out(self, out):
+def log_sigmoid_out(self, out):  # native_functions/nn_activations.yaml:53
     return write_out(out, ops.log_sigmoid(self))
 
-def hardsigmoid_(self):
+def hardsigmoid_(self):  # native_functions/nn_activations.yaml:57
     return activations_composed.hardsigmoid(self, out=self)
 
-def hardsigmoid_out(self, out):
+def hardsigmoid_out(self, out):  # native_functions/nn_activations.yaml:57
     return activations_composed.hardsigmoid(self, out=out)
 
-def hardswish_(self):
+def hardswish_(self):  # native_functions/nn_activations.yaml:63
     return activations_composed.hardswish(self, out=self)
 
-def hardswish_out(self, out):
+def hardswish_out(self, out):  # native_functions/nn_activations.yaml:63
     return activations_composed.hardswish(self, out=out)
 
-def mish_(self):
+def mish_(self):  # native_functions/nn_activations.yaml:68
     return activations_composed.mish(self, out=self)
 
-def mish_out(self, out):
+def mish_out(self, out):  # native_functions/nn_activations.yaml:68
     return activations_composed.mish(self, out=out)
 
-def glu_out(self, dim, out):
+def glu_out(self, dim, out):  # native_functions/nn_activations.yaml:74
     check_no_partial_overlap(out, self)
     return write_out(out, activations_composed.glu(self, dim))
 
-def hardshrink_out(self, lambd, out):
+def hardshrink_out(self, lambd, out):  # native_functions/nn_activations.yaml:80
     return activations_composed.hardshrink(self, lambd, out=out)
 
-def softshrink_out(self, lambd, out):
+def softshrink_out(self, lambd, out):  # native_functions/nn_activations.yaml:86
     return activations_composed.softshrink(self, lambd, out=out)
 
-def threshold_(self, threshold, value):
+def threshold_(self, threshold, value):  # native_functions/nn_activations.yaml:92
     return write_inplace(self, activations_composed.threshold(self, threshold, value))
 
-def threshold_out(self, threshold, value, out):
+def threshold_out(self, threshold, value, out):  # native_functions/nn_activations.yaml:92
     return write_out(out, activations_composed.threshold(self, threshold, value))
 
-def celu_(self, alpha):
+def celu_(self, alpha):  # native_functions/nn_activations.yaml:97
     return write_inplace(self, activations_composed.celu(self, alpha))
 
-def rrelu_with_noise_out(self, noise, lower, upper, training, generator, out):
+def rrelu_with_noise_out(self, noise, lower, upper, training, generator, out):  # native_functions/nn_activations.yaml:116
     return write_exact_out(out, random_slopes.rrelu_with_noise(self, noise, lower, upper, training, generator))
 
-def _softmax_out(self, dim, half_to_float, out):
+def _softmax_out(self, dim, half_to_float, out):  # native_functions/nn_activations.yaml:211
     return softmax._softmax(self, dim, half_to_float, out=out)
 
-def _log_softmax_out(self, dim, half_to_float, out):
+def _log_softmax_out(self, dim, half_to_float, out):  # native_functions/nn_activations.yaml:215
     return softmax._log_softmax(self, dim, half_to_float, out=out)
 
-def softmax_int_out(self, dim, dtype, out):
+def softmax_int_out(self, dim, dtype, out):  # native_functions/nn_activations.yaml:227
     return write_exact_out(out, ops.softmax_int(self, dim, dtype))
 
-def log_softmax_int_out(self, dim, dtype, out):
+def log_softmax_int_out(self, dim, dtype, out):  # native_functions/nn_activations.yaml:232
     return write_exact_out(out, ops.log_softmax_int(self, dim, dtype))
 
-def mse_loss_out(self, target, reduction, out):
+def mse_loss_out(self, target, reduction, out):  # native_functions/nn_losses.yaml:9
     check_no_partial_overlap(out, self, target)
     return write_out(out, losses.mse_loss(self, target, reduction))
 
-def smooth_l1_loss_out(self, target, reduction, beta, out):
+def smooth_l1_loss_out(self, target, reduction, beta, out):  # native_functions/nn_losses.yaml:16
     check_no_partial_overlap(out, self, target)
     return write_out(out, losses.smooth_l1_loss(self, target, reduction, beta))
 
-def huber_loss_out(self, target, reduction, delta, out):
+def huber_loss_out(self, target, reduction, delta, out):  # native_functions/nn_losses.yaml:23
     check_no_partial_overlap(out, self, target)
     return write_out(out, losses.huber_loss(self, target, reduction, delta))
 
-def binary_cross_entropy_out(self, target, weight, reduction, out):
+def binary_cross_entropy_out(self, target, weight, reduction, out):  # native_functions/nn_losses.yaml:28
     return write_out(out, losses.binary_cross_entropy(self, target, weight, reduction))
 
-def nll_loss_out(self, target, weight, reduction, ignore_index, out):
+def nll_loss_out(self, target, weight, reduction, ignore_index, out):  # native_functions/nn_losses.yaml:52
     return write_out(out, ops.nll_loss(self, target, weight, reduction, ignore_index))
 
-def nll_loss2d_out(self, target, weight, reduction, ignore_index, out):
+def nll_loss2d_out(self, target, weight, reduction, ignore_index, out):  # native_functions/nn_losses.yaml:56
     return write_out(out, ops.nll_loss2d(self, target, weight, reduction, ignore_index))
 
-def soft_margin_loss_out(self, target, reduction, out):
+def soft_margin_loss_out(self, target, reduction, out):  # native_functions/nn_losses.yaml:89
     check_no_partial_overlap(out, self, target)
     return write_exact_out(out, margin_losses.soft_margin_loss(self, target, reduction))
 
-def multi_margin_loss_out(self, target, p, margin, weight, reduction, out):
+def multi_margin_loss_out(self, target, p, margin, weight, reduction, out):  # native_functions/nn_losses.yaml:98
     return write_exact_out(out, multi_margin_losses.multi_margin_loss(self, target, p, margin, weight, reduction))
 
-def multilabel_margin_loss_out(self, target, reduction, out):
+def multilabel_margin_loss_out(self, target, reduction, out):  # native_functions/nn_losses.yaml:106
     return write_exact_out(out, ops.multilabel_margin_loss(self, target, reduction))
 
-def native_batch_norm_out(input, weight, bias, running_mean, running_var, training, momentum, eps, out0, out1, out2):
+def native_batch_norm_out(input, weight, bias, running_mean, running_var, training, momentum, eps, out0, out1, out2):  # native_functions/nn_normalization.yaml:6
     return normalization.native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, out=(out0, out1, out2))
 
-def max_pool2d_with_indices_out(self, kernel_size, stride, padding, dilation, ceil_mode, out0, out1):
+def max_pool2d_with_indices_out(self, kernel_size, stride, padding, dilation, ceil_mode, out0, out1):  # native_functions/nn_pooling.yaml:2
     return write_outs((out0, out1), pooling.max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode))
 
-def avg_pool2d_out(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out):
+def avg_pool2d_out(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out):  # native_functions/nn_pooling.yaml:7
     return write_out(out, pooling.avg_pool2d(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override))
 
-def adaptive_avg_pool2d_out(self, output_size, out):
+def adaptive_avg_pool2d_out(self, output_size, out):  # native_functions/nn_pooling.yaml:27
     return write_out(out, ops.adaptive_avg_pool2d(self, output_size))
 
-def avg_pool3d_out(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out):
+def avg_pool3d_out(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out):  # native_functions/nn_pooling.yaml:39
     return write_exact_out(out, pooling_3d.avg_pool3d(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override))
 
-def max_unpool2d_out(self, indices, output_size, out):
+def max_unpool2d_out(self, indices, output_size, out):  # native_functions/nn_pooling.yaml:70
     return write_exact_out(out, unpooling.max_unpool2d(self, indices, output_size))
 
-def max_unpool3d_out(self, indices, output_size, stride, padding, out):
+def max_unpool3d_out(self, indices, output_size, stride, padding, out):  # native_functions/nn_pooling.yaml:75
     return write_exact_out(out, unpooling.max_unpool3d(self, indices, output_size, stride, padding))
 
-def adaptive_avg_pool3d_out(self, output_size, out):
+def adaptive_avg_pool3d_out(self, output_size, out):  # native_functions/nn_pooling.yaml:82
     return write_exact_out(out, ops.adaptive_avg_pool3d(self, output_size))
 
-def upsample_nearest2d_out(self, output_size, scales_h, scales_w, out):
+def upsample_nearest2d_out(self, output_size, scales_h, scales_w, out):  # native_functions/nn_pooling.yaml:115
     return write_exact_out(out, resampling.upsample_nearest2d(self, output_size, scales_h, scales_w))
 
-def upsample_bilinear2d_out(self, output_size, align_corners, scales_h, scales_w, out):
+def upsample_bilinear2d_out(self, output_size, align_corners, scales_h, scales_w, out):  # native_functions/nn_pooling.yaml:124
     return write_exact_out(out, resampling.upsample_bilinear2d(self, output_size, align_corners, scales_h, scales_w))
 
-def upsample_nearest1d_out(self, output_size, scales, out):
+def upsample_nearest1d_out(self, output_size, scales, out):  # native_functions/nn_pooling.yaml:141
     return write_exact_out(out, upsampling.upsample_nearest1d(self, output_size, scales))
 
-def upsample_nearest3d_out(self, output_size, scales_d, scales_h, scales_w, out):
+def upsample_nearest3d_out(self, output_size, scales_d, scales_h, scales_w, out):  # native_functions/nn_pooling.yaml:154
     return write_exact_out(out, upsampling.upsample_nearest3d(self, output_size, scales_d, scales_h, scales_w))
 
-def _upsample_nearest_exact1d_out(self, output_size, scales, out):
+def _upsample_nearest_exact1d_out(self, output_size, scales, out):  # native_functions/nn_pooling.yaml:167
     return write_exact_out(out, upsampling._upsample_nearest_exact1d(self, output_size, scales))
 
-def _upsample_nearest_exact2d_out(self, output_size, scales_h, scales_w, out):
+def _upsample_nearest_exact2d_out(self, output_size, scales_h, scales_w, out):  # native_functions/nn_pooling.yaml:180
     return write_exact_out(out, upsampling._upsample_nearest_exact2d(self, output_size, scales_h, scales_w))
 
-def _upsample_nearest_exact3d_out(self, output_size, scales_d, scales_h, scales_w, out):
+def _upsample_nearest_exact3d_out(self, output_size, scales_d, scales_h, scales_w, out):  # native_functions/nn_pooling.yaml:193
     return write_exact_out(out, upsampling._upsample_nearest_exact3d(self, output_size, scales_d, scales_h, scales_w))
 
-def upsample_linear1d_out(self, output_size, align_corners, scales, out):
+def upsample_linear1d_out(self, output_size, align_corners, scales, out):  # native_functions/nn_pooling.yaml:206
     return write_exact_out(out, upsampling.upsample_linear1d(self, output_size, align_corners, scales))
 
-def upsample_trilinear3d_out(self, output_size, align_corners, scales_d, scales_h, scales_w, out):
+def upsample_trilinear3d_out(self, output_size, align_corners, scales_d, scales_h, scales_w, out):  # native_functions/nn_pooling.yaml:219
     return write_exact_out(out, upsampling.upsample_trilinear3d(self, output_size, align_corners, scales_d, scales_h, scales_w))
 
-def upsample_bicubic2d_out(self, output_size, align_corners, scales_h, scales_w, out):
+def upsample_bicubic2d_out(self, output_size, align_corners, scales_h, scales_w, out):  # native_functions/nn_pooling.yaml:232
     return write_exact_out(out, upsampling.upsample_bicubic2d(self, output_size, align_corners, scales_h, scales_w))
 
-def _upsample_bilinear2d_aa_out(self, output_size, align_corners, scales_h, scales_w, out):
+def _upsample_bilinear2d_aa_out(self, output_size, align_corners, scales_h, scales_w, out):  # native_functions/nn_pooling.yaml:245
     return write_exact_out(out, upsampling._upsample_bilinear2d_aa(self, output_size, align_corners, scales_h, scales_w))
 
-def _upsample_bicubic2d_aa_out(self, output_size, align_corners, scales_h, scales_w, out):
+def _upsample_bicubic2d_aa_out(self, output_size, align_corners, scales_h, scales_w, out):  # native_functions/nn_pooling.yaml:258
     return write_exact_out(out, upsampling._upsample_bicubic2d_aa(self, output_size, align_corners, scales_h, scales_w))
 
-def _upsample_lanczos2d_aa_out(self, output_size, align_corners, scales_h, scales_w, out):
+def _upsample_lanczos2d_aa_out(self, output_size, align_corners, scales_h, scales_w, out):  # native_functions/nn_pooling.yaml:271
     return write_exact_out(out, upsampling._upsample_lanczos2d_aa(self, output_size, align_corners, scales_h, scales_w))
 
-def im2col_out(self, kernel_size, dilation, padding, stride, out):
+def im2col_out(self, kernel_size, dilation, padding, stride, out):  # native_functions/nn_pooling.yaml:281
     return write_exact_out(out, windows.im2col(self, kernel_size, dilation, padding, stride))
 
-def col2im_out(self, output_size, kernel_size, dilation, padding, stride, out):
+def col2im_out(self, output_size, kernel_size, dilation, padding, stride, out):  # native_functions/nn_pooling.yaml:286
     return write_exact_out(out, windows.col2im(self, output_size, kernel_size, dilation, padding, stride))
 
-def reflection_pad1d_out(self, padding, out):
+def reflection_pad1d_out(self, padding, out):  # native_functions/nn_pooling.yaml:294
     return write_exact_out(out, border_padding.reflection_pad1d(self, padding))
 
-def replication_pad1d_out(self, padding, out):
+def replication_pad1d_out(self, padding, out):  # native_functions/nn_pooling.yaml:304
     return write_exact_out(out, border_padding.replication_pad1d(self, padding))
 
-def reflection_pad2d_out(self, padding, out):
+def reflection_pad2d_out(self, padding, out):  # native_functions/nn_pooling.yaml:314
     return write_exact_out(out, border_padding.reflection_pad2d(self, padding))
 
-def replication_pad2d_out(self, padding, out):
+def replication_pad2d_out(self, padding, out):  # native_functions/nn_pooling.yaml:322
     return write_exact_out(out, border_padding.replication_pad2d(self, padding))
 
-def reflection_pad3d_out(self, padding, out):
+def reflection_pad3d_out(self, padding, out):  # native_functions/nn_pooling.yaml:331
     return write_exact_out(out, border_padding.reflection_pad3d(self, padding))
 
-def replication_pad3d_out(self, padding, out):
+def replication_pad3d_out(self, padding, out):  # native_functions/nn_pooling.yaml:341
     return write_exact_out(out, border_padding.replication_pad3d(self, padding))
 
-def sort_values(self, dim, descending, values, indices):
+def sort_values(self, dim, descending, values, indices):  # native_functions/order.yaml:2
     check_no_partial_overlap(values, self)
     check_no_partial_overlap(indices, self)
     return sorting.sort(self, dim, descending, out=(values, indices))
 
-def sort_values_stable(self, stable, dim, descending, values, indices):
+def sort_values_stable(self, stable, dim, descending, values, indices):  # native_functions/order.yaml:7
     check_no_partial_overlap(values, self)
     check_no_partial_overlap(indices, self)
     return sorting.sort_stable(self, stable, dim, descending, out=(values, indices))
 
-def topk_values(self, k, dim, largest, sorted, values, indices):
+def topk_values(self, k, dim, largest, sorted, values, indices):  # native_functions/order.yaml:13
     check_no_partial_overlap(values, self)
     check_no_partial_overlap(indices, self)
     return sorting.topk(self, k, dim, largest, sorted, out=(values, indices))
 
-def argsort_stable_out(self, stable, dim, descending, out):
+def argsort_stable_out(self, stable, dim, descending, out):  # native_functions/order.yaml:22
     return write_exact_out(out, ops.argsort_stable(self, stable, dim, descending))
 
-def msort_out(self, out):
+def msort_out(self, out):  # native_functions/order.yaml:27
     check_no_partial_overlap(out, self)
     return write_exact_out(out, ops.msort(self))
 
-def kthvalue_values(self, k, dim, keepdim, values, indices):
+def kthvalue_values(self, k, dim, keepdim, values, indices):  # native_functions/order.yaml:33
     check_no_overlap(values, self)
     check_no_overlap(indices, self)
     return order_statistics.kthvalue(self, k, dim, keepdim, out=(values, indices))
 
-def median_out(self, out):
+def median_out(self, out):  # native_functions/order.yaml:38
     return write_exact_out(out, order_statistics.median(self))
 
-def median_dim_values(self, dim, keepdim, values, indices):
+def median_dim_values(self, dim, keepdim, values, indices):  # native_functions/order.yaml:43
     check_no_overlap(values, self)
     check_no_overlap(indices, self)
     return order_statistics.median_dim(self, dim, keepdim, out=(values, indices))
 
-def nanmedian_out(self, out):
+def nanmedian_out(self, out):  # native_functions/order.yaml:48
     return write_exact_out(out, order_statistics.nanmedian(self))
 
-def nanmedian_dim_values(self, dim, keepdim, values, indices):
+def nanmedian_dim_values(self, dim, keepdim, values, indices):  # native_functions/order.yaml:53
     check_no_overlap(values, self)
     check_no_overlap(indices, self)
     return order_statistics.nanmedian_dim(self, dim, keepdim, out=(values, indices))
 
-def mode_values(self, dim, keepdim, values, indices):
+def mode_values(self, dim, keepdim, values, indices):  # native_functions/order.yaml:58
     check_no_overlap(values, self)
     check_no_overlap(indices, self)
     return order_statistics.mode(self, dim, keepdim, out=(values, indices))
 
-def searchsorted_Tensor_out(sorted_sequence, self, out_int32, right, side, sorter, out):
+def searchsorted_Tensor_out(sorted_sequence, self, out_int32, right, side, sorter, out):  # native_functions/order.yaml:80
     return searching.searchsorted_Tensor(sorted_sequence, self, out_int32, right, side, sorter, out=out)
 
-def searchsorted_Scalar_out(sorted_sequence, self, out_int32, right, side, sorter, out):
+def searchsorted_Scalar_out(sorted_sequence, self, out_int32, right, side, sorter, out):  # native_functions/order.yaml:83
     return searching.searchsorted_Scalar(sorted_sequence, self, out_int32, right, side, sorter, out=out)
 
-def bucketize_Tensor_out(self, boundaries, out_int32, right, out):
+def bucketize_Tensor_out(self, boundaries, out_int32, right, out):  # native_functions/order.yaml:86
     return searching.bucketize_Tensor(self, boundaries, out_int32, right, out=out)
 
-def bucketize_Scalar_out(self, boundaries, out_int32, right, out):
+def bucketize_Scalar_out(self, boundaries, out_int32, right, out):  # native_functions/order.yaml:89
     return write_exact_out(out, searching.bucketize_Scalar(self, boundaries, out_int32, right))
 
-def add__Tensor(self, other, alpha):
+def add__Tensor(self, other, alpha):  # native_functions/pointwise_binary.yaml:3
     return pointwise.add(self, other, alpha, out=self)
 
-def add_out(self, other, alpha, out):
+def add_out(self, other, alpha, out):  # native_functions/pointwise_binary.yaml:3
     return pointwise.add(self, other, alpha, out=out)
 
-def add__Scalar(self, other, alpha):
+def add__Scalar(self, other, alpha):  # native_functions/pointwise_binary.yaml:9
     return pointwise.add(self, other, alpha, out=self)
 
-def sub__Tensor(self, other, alpha):
+def sub__Tensor(self, other, alpha):  # native_functions/pointwise_binary.yaml:13
     return pointwise.sub(self, other, alpha, out=self)
 
-def sub_out(self, other, alpha, out):
+def sub_out(self, other, alpha, out):  # native_functions/pointwise_binary.yaml:13
     return pointwise.sub(self, other, alpha, out=out)
 
-def sub__Scalar(self, other, alpha):
+def sub__Scalar(self, other, alpha):  # native_functions/pointwise_binary.yaml:19
     return pointwise.sub(self, other, alpha, out=self)
 
-def mul__Tensor(self, other):
+def mul__Tensor(self, other):  # native_functions/pointwise_binary.yaml:23
     return pointwise.mul(self, other, out=self)
 
-def mul_out(self, other, out):
+def mul_out(self, other, out):  # native_functions/pointwise_binary.yaml:23
     return pointwise.mul(self, other, out=out)
 
-def mul__Scalar(self, other):
+def mul__Scalar(self, other):  # native_functions/pointwise_binary.yaml:28
     return pointwise.mul(self, other, out=self)
 
-def div__Tensor(self, other):
+def div__Tensor(self, other):  # native_functions/pointwise_binary.yaml:32
     return pointwise.div(self, other, out=self)
 
-def div_out(self, other, out):
+def div_out(self, other, out):  # native_functions/pointwise_binary.yaml:32
     return pointwise.div(self, other, out=out)
 
-def div__Tensor_mode(self, other, rounding_mode):
+def div__Tensor_mode(self, other, rounding_mode):  # native_functions/pointwise_binary.yaml:37
     return pointwise.div_mode(self, other, rounding_mode, out=self)
 
-def div_out_mode(self, other, rounding_mode, out):
+def div_out_mode(self, other, rounding_mode, out):  # native_functions/pointwise_binary.yaml:37
     return pointwise.div_mode(self, other, rounding_mode, out=out)
 
-def div__Scalar(self, other):
+def div__Scalar(self, other):  # native_functions/pointwise_binary.yaml:42
     return pointwise.div(self, other, out=self)
 
-def div__Scalar_mode(self, other, rounding_mode):
+def div__Scalar_mode(self, other, rounding_mode):  # native_functions/pointwise_binary.yaml:46
     return pointwise.div_mode(self, other, rounding_mode, out=self)
 
-def remainder__Scalar(self, other):
+def remainder__Scalar(self, other):  # native_functions/pointwise_binary.yaml:50
     return pointwise.remainder(self, other, out=self)
 
-def remainder_Scalar_out(self, other, out):
+def remainder_Scalar_out(self, other, out):  # native_functions/pointwise_binary.yaml:50
     return pointwise.remainder(self, other, out=out)
 
-def remainder__Tensor(self, other):
+def remainder__Tensor(self, other):  # native_functions/pointwise_binary.yaml:54
     return pointwise.remainder(self, other, out=self)
 
-def remainder_Tensor_out(self, other, out):
+def remainder_Tensor_out(self, other, out):  # native_functions/pointwise_binary.yaml:54
     return pointwise.remainder(self, other, out=out)
 
-def remainder_Scalar_Tensor_out(self, other, out):
+def remainder_Scalar_Tensor_out(self, other, out):  # native_functions/pointwise_binary.yaml:59
     return pointwise.remainder(self, other, out=out)
 
-def fmod__Scalar(self, other):
+def fmod__Scalar(self, other):  # native_functions/pointwise_binary.yaml:62
     return pointwise.fmod(self, other, out=self)
 
-def fmod_Scalar_out(self, other, out):
+def fmod_Scalar_out(self, other, out):  # native_functions/pointwise_binary.yaml:62
     return pointwise.fmod(self, other, out=out)
 
-def fmod__Tensor(self, other):
+def fmod__Tensor(self, other):  # native_functions/pointwise_binary.yaml:66
     return pointwise.fmod(self, other, out=self)
 
-def fmod_Tensor_out(self, other, out):
+def fmod_Tensor_out(self, other, out):  # native_functions/pointwise_binary.yaml:66
     return pointwise.fmod(self, other, out=out)
 
-def floor_divide__Tensor(self, other):
+def floor_divide__Tensor(self, other):  # native_functions/pointwise_binary.yaml:71
     return pointwise.floor_divide(self, other, out=self)
 
-def floor_divide_out(self, other, out):
+def floor_divide_out(self, other, out):  # native_functions/pointwise_binary.yaml:71
     return pointwise.floor_divide(self, other, out=out)
 
-def floor_divide__Scalar(self, other):
+def floor_divide__Scalar(self, other):  # native_functions/pointwise_binary.yaml:75
     return pointwise.floor_divide(self, other, out=self)
 
-def pow__Tensor(self, exponent):
+def pow__Tensor(self, exponent):  # native_functions/pointwise_binary.yaml:79
     return pointwise.pow(self, exponent, out=self)
 
-def pow_Tensor_Tensor_out(self, exponent, out):
+def pow_Tensor_Tensor_out(self, exponent, out):  # native_functions/pointwise_binary.yaml:79
     return pointwise.pow(self, exponent, out=out)
 
-def pow_Scalar_out(self, exponent, out):
+def pow_Scalar_out(self, exponent, out):  # native_functions/pointwise_binary.yaml:84
     return pointwise.pow_Scalar(self, exponent, out=out)
 
-def pow__Scalar(self, exponent):
+def pow__Scalar(self, exponent):  # native_functions/pointwise_binary.yaml:88
     return pointwise.pow(self, exponent, out=self)
 
-def pow_Tensor_Scalar_out(self, exponent, out):
+def pow_Tensor_Scalar_out(self, exponent, out):  # native_functions/pointwise_binary.yaml:88
     return pointwise.pow(self, exponent, out=out)
 
-def atan2_(self, other):
+def atan2_(self, other):  # native_functions/pointwise_binary.yaml:93
     return pointwise.atan2(self, other, out=self)
 
-def atan2_out(self, other, out):
+def atan2_out(self, other, out):  # native_functions/pointwise_binary.yaml:93
     return pointwise.atan2(self, other, out=out)
 
-def maximum_out(self, other, out):
+def maximum_out(self, other, out):  # native_functions/pointwise_binary.yaml:98
     return pointwise.maximum(self, other, out=out)
 
-def minimum_out(self, other, out):
+def minimum_out(self, other, out):  # native_functions/pointwise_binary.yaml:103
     return pointwise.minimum(self, other, out=out)
 
-def logical_and_(self, other):
+def logical_and_(self, other):  # native_functions/pointwise_binary.yaml:108
     return comparison.logical_and(self, other, out=self)
 
-def logical_and_out(self, other, out):
+def logical_and_out(self, other, out):  # native_functions/pointwise_binary.yaml:108
     return comparison.logical_and(self, other, out=out)
 
-def logical_or_(self, other):
+def logical_or_(self, other):  # native_functions/pointwise_binary.yaml:112
     return comparison.logical_or(self, other, out=self)
 
-def logical_or_out(self, other, out):
+def logical_or_out(self, other, out):  # native_functions/pointwise_binary.yaml:112
     return comparison.logical_or(self, other, out=out)
 
-def logical_xor_(self, other):
+def logical_xor_(self, other):  # native_functions/pointwise_binary.yaml:116
     return comparison.logical_xor(self, other, out=self)
 
-def logical_xor_out(self, other, out):
+def logical_xor_out(self, other, out):  # native_functions/pointwise_binary.yaml:116
     return comparison.logical_xor(self, other, out=out)
 
-def eq__Scalar(self, other):
+def eq__Scalar(self, other):  # native_functions/pointwise_binary.yaml:120
     return comparison.eq(self, other, out=self)
 
-def eq_Scalar_out(self, other, out):
+def eq_Scalar_out(self, other, out):  # native_functions/pointwise_binary.yaml:120
     return comparison.eq(self, other, out=out)
 
-def eq__Tensor(self, other):
+def eq__Tensor(self, other):  # native_functions/pointwise_binary.yaml:125
     return comparison.eq(self, other, out=self)
 
-def eq_Tensor_out(self, other, out):
+def eq_Tensor_out(self, other, out):  # native_functions/pointwise_binary.yaml:125
     return comparison.eq(self, other, out=out)
 
-def ne__Scalar(self, other):
+def ne__Scalar(self, other):  # native_functions/pointwise_binary.yaml:130
     return comparison.ne(self, other, out=self)
 
-def ne_Scalar_out(self, other, out):
+def ne_Scalar_out(self, other, out):  # native_functions/pointwise_binary.yaml:130
     return comparison.ne(self, other, out=out)
 
-def ne__Tensor(self, other):
+def ne__Tensor(self, other):  # native_functions/pointwise_binary.yaml:135
     return comparison.ne(self, other, out=self)
 
-def ne_Tensor_out(self, other, out):
+def ne_Tensor_out(self, other, out):  # native_functions/pointwise_binary.yaml:135
     return comparison.ne(self, other, out=out)
 
-def lt__Scalar(self, other):
+def lt__Scalar(self, other):  # native_functions/pointwise_binary.yaml:140
     return comparison.lt(self, other, out=self)
 
-def lt_Scalar_out(self, other, out):
+def lt_Scalar_out(self, other, out):  # native_functions/pointwise_binary.yaml:140
     return comparison.lt(self, other, out=out)
 
-def lt__Tensor(self, other):
+def lt__Tensor(self, other):  # native_functions/pointwise_binary.yaml:145
     return comparison.lt(self, other, out=self)
 
-def lt_Tensor_out(self, other, out):
+def lt_Tensor_out(self, other, out):  # native_functions/pointwise_binary.yaml:145
     return comparison.lt(self, other, out=out)
 
-def le__Scalar(self, other):
+def le__Scalar(self, other):  # native_functions/pointwise_binary.yaml:150
     return comparison.le(self, other, out=self)
 
-def le_Scalar_out(self, other, out):
+def le_Scalar_out(self, other, out):  # native_functions/pointwise_binary.yaml:150
     return comparison.le(self, other, out=out)
 
-def le__Tensor(self, other):
+def le__Tensor(self, other):  # native_functions/pointwise_binary.yaml:155
     return comparison.le(self, other, out=self)
 
-def le_Tensor_out(self, other, out):
+def le_Tensor_out(self, other, out):  # native_functions/pointwise_binary.yaml:155
     return comparison.le(self, other, out=out)
 
-def gt__Scalar(self, other):
+def gt__Scalar(self, other):  # native_functions/pointwise_binary.yaml:160
     return comparison.gt(self, other, out=self)
 
-def gt_Scalar_out(self, other, out):
+def gt_Scalar_out(self, other, out):  # native_functions/pointwise_binary.yaml:160
     return comparison.gt(self, other, out=out)
 
-def gt__Tensor(self, other):
+def gt__Tensor(self, other):  # native_functions/pointwise_binary.yaml:165
     return comparison.gt(self, other, out=self)
 
-def gt_Tensor_out(self, other, out):
+def gt_Tensor_out(self, other, out):  # native_functions/pointwise_binary.yaml:165
     return comparison.gt(self, other, out=out)
 
-def ge__Scalar(self, other):
+def ge__Scalar(self, other):  # native_functions/pointwise_binary.yaml:170
     return comparison.ge(self, other, out=self)
 
-def ge_Scalar_out(self, other, out):
+def ge_Scalar_out(self, other, out):  # native_functions/pointwise_binary.yaml:170
     return comparison.ge(self, other, out=out)
 
-def ge__Tensor(self, other):
+def ge__Tensor(self, other):  # native_functions/pointwise_binary.yaml:175
     return comparison.ge(self, other, out=self)
 
-def ge_Tensor_out(self, other, out):
+def ge_Tensor_out(self, other, out):  # native_functions/pointwise_binary.yaml:175
     return comparison.ge(self, other, out=out)
 
-def copysign__Tensor(self, other):
+def copysign__Tensor(self, other):  # native_functions/pointwise_binary.yaml:184
     return float_parts.copysign(self, other, out=self)
 
-def copysign_out(self, other, out):
+def copysign_out(self, other, out):  # native_functions/pointwise_binary.yaml:184
     return float_parts.copysign(self, other, out=out)
 
-def copysign__Scalar(self, other):
+def copysign__Scalar(self, other):  # native_functions/pointwise_binary.yaml:189
     return float_parts.copysign(self, other, out=self)
 
-def copysign_Scalar_out(self, other, out):
+def copysign_Scalar_out(self, other, out):  # native_functions/pointwise_binary.yaml:189
     return float_parts.copysign(self, other, out=out)
 
-def nextafter_(self, other):
+def nextafter_(self, other):  # native_functions/pointwise_binary.yaml:193
     return float_parts.nextafter(self, other, out=self)
 
-def nextafter_out(self, other, out):
+def nextafter_out(self, other, out):  # native_functions/pointwise_binary.yaml:193
     return float_parts.nextafter(self, other, out=out)
 
-def ldexp_(self, other):
+def ldexp_(self, other):  # native_functions/pointwise_binary.yaml:198
     return float_parts.ldexp(self, other, out=self)
 
-def ldexp_out(self, other, out):
+def ldexp_out(self, other, out):  # native_functions/pointwise_binary.yaml:198
     return float_parts.ldexp(self, other, out=out)
 
-def heaviside_(self, values):
+def heaviside_(self, values):  # native_functions/pointwise_binary.yaml:202
     return pointwise.heaviside(self, values, out=self)
 
-def heaviside_out(self, values, out):
+def heaviside_out(self, values, out):  # native_functions/pointwise_binary.yaml:202
     return pointwise.heaviside(self, values, out=out)
 
-def hypot_(self, other):
+def hypot_(self, other):  # native_functions/pointwise_binary.yaml:207
     return pointwise.hypot(self, other, out=self)
 
-def hypot_out(self, other, out):
+def hypot_out(self, other, out):  # native_functions/pointwise_binary.yaml:207
     return pointwise.hypot(self, other, out=out)
 
-def fmax_out(self, other, out):
+def fmax_out(self, other, out):  # native_functions/pointwise_binary.yaml:212
     return pointwise.fmax(self, other, out=out)
 
-def fmin_out(self, other, out):
+def fmin_out(self, other, out):  # native_functions/pointwise_binary.yaml:217
     return pointwise.fmin(self, other, out=out)
 
-def float_power_Tensor_Tensor_out(self, exponent, out):
+def float_power_Tensor_Tensor_out(self, exponent, out):  # native_functions/pointwise_binary.yaml:222
     check_no_partial_overlap(out, self, exponent)
     return write_exact_out(out, ops.float_power_Tensor_Tensor(self, exponent))
 
-def float_power_Scalar_out(self, exponent, out):
+def float_power_Scalar_out(self, exponent, out):  # native_functions/pointwise_binary.yaml:228
     check_no_partial_overlap(out, exponent)
     return write_exact_out(out, ops.float_power_Scalar(self, exponent))
 
-def float_power_Tensor_Scalar_out(self, exponent, out):
+def float_power_Tensor_Scalar_out(self, exponent, out):  # native_functions/pointwise_binary.yaml:233
     check_no_partial_overlap(out, self)
     return write_exact_out(out, ops.float_power_Tensor_Scalar(self, exponent))
 
-def isin_Tensor_Tensor_out(elements, test_elements, assume_unique, invert, out):
+def isin_Tensor_Tensor_out(elements, test_elements, assume_unique, invert, out):  # native_functions/pointwise_binary.yaml:245
     check_no_partial_overlap(out, elements)
     return membership.isin(elements, test_elements, assume_unique, invert, out=out)
 
-def isin_Tensor_Scalar_out(elements, test_element, assume_unique, invert, out):
+def isin_Tensor_Scalar_out(elements, test_element, assume_unique, invert, out):  # native_functions/pointwise_binary.yaml:251
     check_no_partial_overlap(out, elements)
     return membership.isin(elements, test_element, assume_unique, invert, out=out)
 
-def isin_Scalar_Tensor_out(element, test_elements, assume_unique, invert, out):
+def isin_Scalar_Tensor_out(element, test_elements, assume_unique, invert, out):  # native_functions/pointwise_binary.yaml:257
     return membership.isin(element, test_elements, assume_unique, invert, out=out)
 
-def igamma_(self, other):
+def igamma_(self, other):  # native_functions/pointwise_binary.yaml:262
     return special_gamma_functions.igamma(self, other, out=self)
 
-def igamma_out(self, other, out):
+def igamma_out(self, other, out):  # native_functions/pointwise_binary.yaml:262
     return special_gamma_functions.igamma(self, other, out=out)
 
-def igammac_(self, other):
+def igammac_(self, other):  # native_functions/pointwise_binary.yaml:267
     return special_gamma_functions.igammac(self, other, out=self)
 
-def igammac_out(self, other, out):
+def igammac_out(self, other, out):  # native_functions/pointwise_binary.yaml:267
     return special_gamma_functions.igammac(self, other, out=out)
 
-def logaddexp_out(self, other, out):
+def logaddexp_out(self, other, out):  # native_functions/pointwise_binary.yaml:272
     return special_logarithms.logaddexp(self, other, out=out)
 
-def logaddexp2_out(self, other, out):
+def logaddexp2_out(self, other, out):  # native_functions/pointwise_binary.yaml:277
     return special_logarithms.logaddexp2(self, other, out=out)
 
-def xlogy__Tensor(self, other):
+def xlogy__Tensor(self, other):  # native_functions/pointwise_binary.yaml:282
     return special_logarithms.xlogy(self, other, out=self)
 
-def xlogy_OutTensor(self, other, out):
+def xlogy_OutTensor(self, other, out):  # native_functions/pointwise_binary.yaml:282
     return special_logarithms.xlogy(self, other, out=out)
 
-def xlogy_OutScalar_Self(self, other, out):
+def xlogy_OutScalar_Self(self, other, out):  # native_functions/pointwise_binary.yaml:287
     return special_logarithms.xlogy(self, other, out=out)
 
-def xlogy__Scalar_Other(self, other):
+def xlogy__Scalar_Other(self, other):  # native_functions/pointwise_binary.yaml:290
     return special_logarithms.xlogy(self, other, out=self)
 
-def xlogy_OutScalar_Other(self, other, out):
+def xlogy_OutScalar_Other(self, other, out):  # native_functions/pointwise_binary.yaml:290
     return special_logarithms.xlogy(self, other, out=out)
 
-def bitwise_not_(self):
+def bitwise_not_(self):  # native_functions/pointwise_integers.yaml:3
     return pointwise_unary.bitwise_not(self, out=self)
 
-def bitwise_not_out(self, out):
+def bitwise_not_out(self, out):  # native_functions/pointwise_integers.yaml:3
     return pointwise_unary.bitwise_not(self, out=out)
 
-def bitwise_and__Scalar(self, other):
+def bitwise_and__Scalar(self, other):  # native_functions/pointwise_integers.yaml:8
     return bitwise.bitwise_and(self, other, out=self)
 
-def bitwise_and_Scalar_out(self, other, out):
+def bitwise_and_Scalar_out(self, other, out):  # native_functions/pointwise_integers.yaml:8
     return bitwise.bitwise_and(self, other, out=out)
 
-def bitwise_and__Tensor(self, other):
+def bitwise_and__Tensor(self, other):  # native_functions/pointwise_integers.yaml:14
     return bitwise.bitwise_and(self, other, out=self)
 
-def bitwise_and_Tensor_out(self, other, out):
+def bitwise_and_Tensor_out(self, other, out):  # native_functions/pointwise_integers.yaml:14
     return bitwise.bitwise_and(self, other, out=out)
 
-def bitwise_or__Scalar(self, other):
+def bitwise_or__Scalar(self, other):  # native_functions/pointwise_integers.yaml:19
     return bitwise.bitwise_or(self, other, out=self)
 
-def bitwise_or_Scalar_out(self, other, out):
+def bitwise_or_Scalar_out(self, other, out):  # native_functions/pointwise_integers.yaml:19
     return bitwise.bitwise_or(self, other, out=out)
 
-def bitwise_or__Tensor(self, other):
+def bitwise_or__Tensor(self, other):  # native_functions/pointwise_integers.yaml:25
     return bitwise.bitwise_or(self, other, out=self)
 
-def bitwise_or_Tensor_out(self, other, out):
+def bitwise_or_Tensor_out(self, other, out):  # native_functions/pointwise_integers.yaml:25
     return bitwise.bitwise_or(self, other, out=out)
 
-def bitwise_xor__Scalar(self, other):
+def bitwise_xor__Scalar(self, other):  # native_functions/pointwise_integers.yaml:30
     return bitwise.bitwise_xor(self, other, out=self)
 
-def bitwise_xor_Scalar_out(self, other, out):
+def bitwise_xor_Scalar_out(self, other, out):  # native_functions/pointwise_integers.yaml:30
     return bitwise.bitwise_xor(self, other, out=out)
 
-def bitwise_xor__Tensor(self, other):
+def bitwise_xor__Tensor(self, other):  # native_functions/pointwise_integers.yaml:36
     return bitwise.bitwise_xor(self, other, out=self)
 
-def bitwise_xor_Tensor_out(self, other, out):
+def bitwise_xor_Tensor_out(self, other, out):  # native_functions/pointwise_integers.yaml:36
     return bitwise.bitwise_xor(self, other, out=out)
 
-def bitwise_left_shift__Tensor(self, other):
+def bitwise_left_shift__Tensor(self, other):  # native_functions/pointwise_integers.yaml:41
     return bitwise.bitwise_left_shift(self, other, out=self)
 
-def bitwise_left_shift_Tensor_out(self, other, out):
+def bitwise_left_shift_Tensor_out(self, other, out):  # native_functions/pointwise_integers.yaml:41
     return bitwise.bitwise_left_shift(self, other, out=out)
 
-def bitwise_left_shift__Tensor_Scalar(self, other):
+def bitwise_left_shift__Tensor_Scalar(self, other):  # native_functions/pointwise_integers.yaml:46
     return bitwise.bitwise_left_shift(self, other, out=self)
 
-def bitwise_left_shift_Tensor_Scalar_out(self, other, out):
+def bitwise_left_shift_Tensor_Scalar_out(self, other, out):  # native_functions/pointwise_integers.yaml:46
     return bitwise.bitwise_left_shift(self, other, out=out)
 
-def bitwise_left_shift_Scalar_Tensor_out(self, other, out):
+def bitwise_left_shift_Scalar_Tensor_out(self, other, out):  # native_functions/pointwise_integers.yaml:50
     return write_exact_out(out, bitwise.bitwise_left_shift(self, other))
 
-def bitwise_right_shift__Tensor(self, other):
+def bitwise_right_shift__Tensor(self, other):  # native_functions/pointwise_integers.yaml:54
     return bitwise.bitwise_right_shift(self, other, out=self)
 
-def bitwise_right_shift_Tensor_out(self, other, out):
+def bitwise_right_shift_Tensor_out(self, other, out):  # native_functions/pointwise_integers.yaml:54
     return bitwise.bitwise_right_shift(self, other, out=out)
 
-def bitwise_right_shift__Tensor_Scalar(self, other):
+def bitwise_right_shift__Tensor_Scalar(self, other):  # native_functions/pointwise_integers.yaml:59
     return bitwise.bitwise_right_shift(self, other, out=self)
 
-def bitwise_right_shift_Tensor_Scalar_out(self, other, out):
+def bitwise_right_shift_Tensor_Scalar_out(self, other, out):  # native_functions/pointwise_integers.yaml:59
     return bitwise.bitwise_right_shift(self, other, out=out)
 
-def bitwise_right_shift_Scalar_Tensor_out(self, other, out):
+def bitwise_right_shift_Scalar_Tensor_out(self, other, out):  # native_functions/pointwise_integers.yaml:63
     return write_exact_out(out, bitwise.bitwise_right_shift(self, other))
 
-def gcd_(self, other):
+def gcd_(self, other):  # native_functions/pointwise_integers.yaml:67
     return integers.gcd(self, other, out=self)
 
-def gcd_out(self, other, out):
+def gcd_out(self, other, out):  # native_functions/pointwise_integers.yaml:67
     return integers.gcd(self, other, out=out)
 
-def lcm_(self, other):
+def lcm_(self, other):  # native_functions/pointwise_integers.yaml:72
     return integers.lcm(self, other, out=self)
 
-def lcm_out(self, other, out):
+def lcm_out(self, other, out):  # native_functions/pointwise_integers.yaml:72
     return integers.lcm(self, other, out=out)
 
-def lerp__Scalar(self, end, weight):
+def lerp__Scalar(self, end, weight):  # native_functions/pointwise_ternary.yaml:3
     return pointwise_ternary.lerp_Scalar(self, end, weight, out=self)
 
-def lerp_Scalar_out(self, end, weight, out):
+def lerp_Scalar_out(self, end, weight, out):  # native_functions/pointwise_ternary.yaml:3
     return pointwise_ternary.lerp_Scalar(self, end, weight, out=out)
 
-def lerp__Tensor(self, end, weight):
+def lerp__Tensor(self, end, weight):  # native_functions/pointwise_ternary.yaml:8
     return pointwise_ternary.lerp_Tensor(self, end, weight, out=self)
 
-def lerp_Tensor_out(self, end, weight, out):
+def lerp_Tensor_out(self, end, weight, out):  # native_functions/pointwise_ternary.yaml:8
     return pointwise_ternary.lerp_Tensor(self, end, weight, out=out)
 
-def addcmul_(self, tensor1, tensor2, value):
+def addcmul_(self, tensor1, tensor2, value):  # native_functions/pointwise_ternary.yaml:13
     return pointwise_ternary.addcmul(self, tensor1, tensor2, value, out=self)
 
-def addcmul_out(self, tensor1, tensor2, value, out):
+def addcmul_out(self, tensor1, tensor2, value, out):  # native_functions/pointwise_ternary.yaml:13
     return pointwise_ternary.addcmul(self, tensor1, tensor2, value, out=out)
 
-def addcdiv_(self, tensor1, tensor2, value):
+def addcdiv_(self, tensor1, tensor2, value):  # native_functions/pointwise_ternary.yaml:19
     return pointwise_ternary.addcdiv(self, tensor1, tensor2, value, out=self)
 
-def addcdiv_out(self, tensor1, tensor2, value, out):
+def addcdiv_out(self, tensor1, tensor2, value, out):  # native_functions/pointwise_ternary.yaml:19
     return pointwise_ternary.addcdiv(self, tensor1, tensor2, value, out=out)
 
-def where_self_out(condition, self, other, out):
+def where_self_out(condition, self, other, out):  # native_functions/pointwise_ternary.yaml:25
     return pointwise_ternary.where_self(condition, self, other, out=out)
 
-def masked_fill__Scalar(self, mask, value):
+def masked_fill__Scalar(self, mask, value):  # native_functions/pointwise_ternary.yaml:39
     return pointwise_ternary.masked_fill_Scalar(self, mask, value, out=self)
 
-def masked_fill__Tensor(self, mask, value):
+def masked_fill__Tensor(self, mask, value):  # native_functions/pointwise_ternary.yaml:43
     return pointwise_ternary.masked_fill_Tensor(self, mask, value, out=self)
 
-def abs_(self):
+def abs_(self):  # native_functions/pointwise_unary.yaml:3
     return pointwise_unary.abs(self, out=self)
 
-def abs_out(self, out):
+def abs_out(self, out):  # native_functions/pointwise_unary.yaml:3
     return pointwise_unary.abs(self, out=out)
 
-def neg_(self):
+def neg_(self):  # native_functions/pointwise_unary.yaml:7
     return pointwise_unary.neg(self, out=self)
 
-def neg_out(self, out):
+def neg_out(self, out):  # native_functions/pointwise_unary.yaml:7
     return pointwise_unary.neg(self, out=out)
 
-def exp_(self):
+def exp_(self):  # native_functions/pointwise_unary.yaml:12
     return scalar.exp(self, out=self)
 
-def exp_out(self, out):
+def exp_out(self, out):  # native_functions/pointwise_unary.yaml:12
     return scalar.exp(self, out=out)
 
-def expm1_(self):
+def expm1_(self):  # native_functions/pointwise_unary.yaml:17
     return scalar.expm1(self, out=self)
 
-def expm1_out(self, out):
+def expm1_out(self, out):  # native_functions/pointwise_unary.yaml:17
     return scalar.expm1(self, out=out)
 
-def log_(self):
+def log_(self):  # native_functions/pointwise_unary.yaml:22
     return scalar.log(self, out=self)
 
-def log_out(self, out):
+def log_out(self, out):  # native_functions/pointwise_unary.yaml:22
     return scalar.log(self, out=out)
 
-def log1p_(self):
+def log1p_(self):  # native_functions/pointwise_unary.yaml:27
     return scalar.log1p(self, out=self)
 
-def log1p_out(self, out):
+def log1p_out(self, out):  # native_functions/pointwise_unary.yaml:27
     return scalar.log1p(self, out=out)
 
-def log2_(self):
+def log2_(self):  # native_functions/pointwise_unary.yaml:32
     return scalar.log2(self, out=self)
 
-def log2_out(self, out):
+def log2_out(self, out):  # native_functions/pointwise_unary.yaml:32
     return scalar.log2(self, out=out)
 
-def sqrt_(self):
+def sqrt_(self):  # native_functions/pointwise_unary.yaml:37
     return scalar.sqrt(self, out=self)
 
-def sqrt_out(self, out):
+def sqrt_out(self, out):  # native_functions/pointwise_unary.yaml:37
     return scalar.sqrt(self, out=out)
 
-def rsqrt_(self):
+def rsqrt_(self):  # native_functions/pointwise_unary.yaml:42
     return scalar.rsqrt(self, out=self)
 
-def rsqrt_out(self, out):
+def rsqrt_out(self, out):  # native_functions/pointwise_unary.yaml:42
     return scalar.rsqrt(self, out=out)
 
-def reciprocal_(self):
+def reciprocal_(self):  # native_functions/pointwise_unary.yaml:47
     return pointwise_unary.reciprocal(self, out=self)
 
-def reciprocal_out(self, out):
+def reciprocal_out(self, out):  # native_functions/pointwise_unary.yaml:47
     return pointwise_unary.reciprocal(self, out=out)
 
-def sin_(self):
+def sin_(self):  # native_functions/pointwise_unary.yaml:52
     return scalar.sin(self, out=self)
 
-def sin_out(self, out):
+def sin_out(self, out):  # native_functions/pointwise_unary.yaml:52
     return scalar.sin(self, out=out)
 
-def cos_(self):
+def cos_(self):  # native_functions/pointwise_unary.yaml:57
     return scalar.cos(self, out=self)
 
-def cos_out(self, out):
+def cos_out(self, out):  # native_functions/pointwise_unary.yaml:57
     return scalar.cos(self, out=out)
 
-def tan_(self):
+def tan_(self):  # native_functions/pointwise_unary.yaml:62
     return scalar.tan(self, out=self)
 
-def tan_out(self, out):
+def tan_out(self, out):  # native_functions/pointwise_unary.yaml:62
     return scalar.tan(self, out=out)
 
-def asin_(self):
+def asin_(self):  # native_functions/pointwise_unary.yaml:67
     return scalar.asin(self, out=self)
 
-def asin_out(self, out):
+def asin_out(self, out):  # native_functions/pointwise_unary.yaml:67
     return scalar.asin(self, out=out)
 
-def acos_(self):
+def acos_(self):  # native_functions/pointwise_unary.yaml:72
     return scalar.acos(self, out=self)
 
-def acos_out(self, out):
+def acos_out(self, out):  # native_functions/pointwise_unary.yaml:72
     return scalar.acos(self, out=out)
 
-def atan_(self):
+def atan_(self):  # native_functions/pointwise_unary.yaml:77
     return scalar.atan(self, out=self)
 
-def atan_out(self, out):
+def atan_out(self, out):  # native_functions/pointwise_unary.yaml:77
     return scalar.atan(self, out=out)
 
-def sinh_(self):
+def sinh_(self):  # native_functions/pointwise_unary.yaml:82
     return scalar.sinh(self, out=self)
 
-def sinh_out(self, out):
+def sinh_out(self, out):  # native_functions/pointwise_unary.yaml:82
     return scalar.sinh(self, out=out)
 
-def cosh_(self):
+def cosh_(self):  # native_functions/pointwise_unary.yaml:87
     return scalar.cosh(self, out=self)
 
-def cosh_out(self, out):
+def cosh_out(self, out):  # native_functions/pointwise_unary.yaml:87
     return scalar.cosh(self, out=out)
 
-def tanh_(self):
+def tanh_(self):  # native_functions/pointwise_unary.yaml:92
     return scalar.tanh(self, out=self)
 
-def tanh_out(self, out):
+def tanh_out(self, out):  # native_functions/pointwise_unary.yaml:92
     return scalar.tanh(self, out=out)
 
-def sigmoid_(self):
+def sigmoid_(self):  # native_functions/pointwise_unary.yaml:97
     return scalar.sigmoid(self, out=self)
 
-def sigmoid_out(self, out):
+def sigmoid_out(self, out):  # native_functions/pointwise_unary.yaml:97
     return scalar.sigmoid(self, out=out)
 
-def erf_(self):
+def erf_(self):  # native_functions/pointwise_unary.yaml:102
     return pointwise_unary.erf(self, out=self)
 
-def erf_out(self, out):
+def erf_out(self, out):  # native_functions/pointwise_unary.yaml:102
     return pointwise_unary.erf(self, out=out)
 
-def floor_(self):
+def floor_(self):  # native_functions/pointwise_unary.yaml:107
     return pointwise_unary.floor(self, out=self)
 
-def floor_out(self, out):
+def floor_out(self, out):  # native_functions/pointwise_unary.yaml:107
     return pointwise_unary.floor(self, out=out)
 
-def ceil_(self):
+def ceil_(self):  # native_functions/pointwise_unary.yaml:112
     return pointwise_unary.ceil(self, out=self)
 
-def ceil_out(self, out):
+def ceil_out(self, out):  # native_functions/pointwise_unary.yaml:112
     return pointwise_unary.ceil(self, out=out)
 
-def round_(self):
+def round_(self):  # native_functions/pointwise_unary.yaml:117
     return pointwise_unary.round(self, out=self)
 
-def round_out(self, out):
+def round_out(self, out):  # native_functions/pointwise_unary.yaml:117
     return pointwise_unary.round(self, out=out)
 
-def round__decimals(self, decimals):
+def round__decimals(self, decimals):  # native_functions/pointwise_unary.yaml:122
     return pointwise_unary.round_decimals(self, decimals, out=self)
 
-def round_decimals_out(self, decimals, out):
+def round_decimals_out(self, decimals, out):  # native_functions/pointwise_unary.yaml:122
     return pointwise_unary.round_decimals(self, decimals, out=out)
 
-def trunc_(self):
+def trunc_(self):  # native_functions/pointwise_unary.yaml:127
     return pointwise_unary.trunc(self, out=self)
 
-def trunc_out(self, out):
+def trunc_out(self, out):  # native_functions/pointwise_unary.yaml:127
     return pointwise_unary.trunc(self, out=out)
 
-def frac_(self):
+def frac_(self):  # native_functions/pointwise_unary.yaml:132
     return pointwise_unary.frac(self, out=self)
 
-def frac_out(self, out):
+def frac_out(self, out):  # native_functions/pointwise_unary.yaml:132
     return pointwise_unary.frac(self, out=out)
 
-def sign_(self):
+def sign_(self):  # native_functions/pointwise_unary.yaml:137
     return pointwise_unary.sign(self, out=self)
 
-def sign_out(self, out):
+def sign_out(self, out):  # native_functions/pointwise_unary.yaml:137
     return pointwise_unary.sign(self, out=out)
 
-def logical_not_(self):
+def logical_not_(self):  # native_functions/pointwise_unary.yaml:142
     return pointwise_unary.logical_not(self, out=self)
 
-def logical_not_out(self, out):
+def logical_not_out(self, out):  # native_functions/pointwise_unary.yaml:142
     return pointwise_unary.logical_not(self, out=out)
 
-def square_out(self, out):
+def square_out(self, out):  # native_functions/pointwise_unary.yaml:155
     check_no_partial_overlap(out, self)
     return write_out(out, ops.square(self))
 
-def clamp_(self, min, max):
+def clamp_(self, min, max):  # native_functions/pointwise_unary.yaml:163
     return clamping.clamp(self, min, max, out=self)
 
-def clamp_out(self, min, max, out):
+def clamp_out(self, min, max, out):  # native_functions/pointwise_unary.yaml:163
     return clamping.clamp(self, min, max, out=out)
 
-def clamp__Tensor(self, min, max):
+def clamp__Tensor(self, min, max):  # native_functions/pointwise_unary.yaml:168
     return clamping.clamp_Tensor(self, min, max, out=self)
 
-def clamp_Tensor_out(self, min, max, out):
+def clamp_Tensor_out(self, min, max, out):  # native_functions/pointwise_unary.yaml:168
     return clamping.clamp_Tensor(self, min, max, out=out)
 
-def clamp_min_(self, min):
+def clamp_min_(self, min):  # native_functions/pointwise_unary.yaml:173
     return clamping.clamp_min(self, min, out=self)
 
-def clamp_min_out(self, min, out):
+def clamp_min_out(self, min, out):  # native_functions/pointwise_unary.yaml:173
     return clamping.clamp_min(self, min, out=out)
 
-def clamp_min__Tensor(self, min):
+def clamp_min__Tensor(self, min):  # native_functions/pointwise_unary.yaml:178
     return clamping.clamp_min_Tensor(self, min, out=self)
 
-def clamp_min_Tensor_out(self, min, out):
+def clamp_min_Tensor_out(self, min, out):  # native_functions/pointwise_unary.yaml:178
     return clamping.clamp_min_Tensor(self, min, out=out)
 
-def clamp_max_(self, max):
+def clamp_max_(self, max):  # native_functions/pointwise_unary.yaml:183
     return clamping.clamp_max(self, max, out=self)
 
-def clamp_max_out(self, max, out):
+def clamp_max_out(self, max, out):  # native_functions/pointwise_unary.yaml:183
     return clamping.clamp_max(self, max, out=out)
 
-def clamp_max__Tensor(self, max):
+def clamp_max__Tensor(self, max):  # native_functions/pointwise_unary.yaml:188
     return clamping.clamp_max_Tensor(self, max, out=self)
 
-def clamp_max_Tensor_out(self, max, out):
+def clamp_max_Tensor_out(self, max, out):  # native_functions/pointwise_unary.yaml:188
     return clamping.clamp_max_Tensor(self, max, out=out)
 
-def exp2_(self):
+def exp2_(self):  # native_functions/pointwise_unary.yaml:193
     return pointwise_unary.exp2(self, out=self)
 
-def exp2_out(self, out):
+def exp2_out(self, out):  # native_functions/pointwise_unary.yaml:193
     return pointwise_unary.exp2(self, out=out)
 
-def log10_(self):
+def log10_(self):  # native_functions/pointwise_unary.yaml:198
     return scalar.log10(self, out=self)
 
-def log10_out(self, out):
+def log10_out(self, out):  # native_functions/pointwise_unary.yaml:198
     return scalar.log10(self, out=out)
 
-def asinh_(self):
+def asinh_(self):  # native_functions/pointwise_unary.yaml:203
     return scalar.asinh(self, out=self)
 
-def asinh_out(self, out):
+def asinh_out(self, out):  # native_functions/pointwise_unary.yaml:203
     return scalar.asinh(self, out=out)
 
-def acosh_(self):
+def acosh_(self):  # native_functions/pointwise_unary.yaml:208
     return scalar.acosh(self, out=self)
 
-def acosh_out(self, out):
+def acosh_out(self, out):  # native_functions/pointwise_unary.yaml:208
     return scalar.acosh(self, out=out)
 
-def atanh_(self):
+def atanh_(self):  # native_functions/pointwise_unary.yaml:213
     return scalar.atanh(self, out=self)
 
-def atanh_out(self, out):
+def atanh_out(self, out):  # native_functions/pointwise_unary.yaml:213
     return scalar.atanh(self, out=out)
 
-def sinc_(self):
+def sinc_(self):  # native_functions/pointwise_unary.yaml:218
     return pointwise_unary.sinc(self, out=self)
 
-def sinc_out(self, out):
+def sinc_out(self, out):  # native_functions/pointwise_unary.yaml:218
     return pointwise_unary.sinc(self, out=out)
 
-def deg2rad_(self):
+def deg2rad_(self):  # native_functions/pointwise_unary.yaml:223
     return pointwise_unary.deg2rad(self, out=self)
 
-def deg2rad_out(self, out):
+def deg2rad_out(self, out):  # native_functions/pointwise_unary.yaml:223
     return pointwise_unary.deg2rad(self, out=out)
 
-def rad2deg_(self):
+def rad2deg_(self):  # native_functions/pointwise_unary.yaml:227
     return pointwise_unary.rad2deg(self, out=self)
 
-def rad2deg_out(self, out):
+def rad2deg_out(self, out):  # native_functions/pointwise_unary.yaml:227
     return pointwise_unary.rad2deg(self, out=out)
 
-def signbit_out(self, out):
+def signbit_out(self, out):  # native_functions/pointwise_unary.yaml:234
     return float_parts.signbit(self, out=out)
 
-def isposinf_out(self, out):
+def isposinf_out(self, out):  # native_functions/pointwise_unary.yaml:239
     return float_parts.isposinf(self, out=out)
 
-def isneginf_out(self, out):
+def isneginf_out(self, out):  # native_functions/pointwise_unary.yaml:244
     return float_parts.isneginf(self, out=out)
 
-def nan_to_num_(self, nan, posinf, neginf):
+def nan_to_num_(self, nan, posinf, neginf):  # native_functions/pointwise_unary.yaml:249
     return float_parts.nan_to_num(self, nan, posinf, neginf, out=self)
 
-def nan_to_num_out(self, nan, posinf, neginf, out):
+def nan_to_num_out(self, nan, posinf, neginf, out):  # native_functions/pointwise_unary.yaml:249
     return float_parts.nan_to_num(self, nan, posinf, neginf, out=out)
 
-def frexp_Tensor_out(self, mantissa, exponent):
+def frexp_Tensor_out(self, mantissa, exponent):  # native_functions/pointwise_unary.yaml:253
     return float_parts.frexp(self, out=(mantissa, exponent))
 
-def erfc_(self):
+def erfc_(self):  # native_functions/pointwise_unary.yaml:257
     return special_error_functions.erfc(self, out=self)
 
-def erfc_out(self, out):
+def erfc_out(self, out):  # native_functions/pointwise_unary.yaml:257
     return special_error_functions.erfc(self, out=out)
 
-def erfinv_(self):
+def erfinv_(self):  # native_functions/pointwise_unary.yaml:262
     return special_error_functions.erfinv(self, out=self)
 
-def erfinv_out(self, out):
+def erfinv_out(self, out):  # native_functions/pointwise_unary.yaml:262
     return special_error_functions.erfinv(self, out=out)
 
-def lgamma_(self):
+def lgamma_(self):  # native_functions/pointwise_unary.yaml:267
     return special_gamma_functions.lgamma(self, out=self)
 
-def lgamma_out(self, out):
+def lgamma_out(self, out):  # native_functions/pointwise_unary.yaml:267
     return special_gamma_functions.lgamma(self, out=out)
 
-def digamma_(self):
+def digamma_(self):  # native_functions/pointwise_unary.yaml:272
     return special_gamma_functions.digamma(self, out=self)
 
-def digamma_out(self, out):
+def digamma_out(self, out):  # native_functions/pointwise_unary.yaml:272
     return special_gamma_functions.digamma(self, out=out)
 
-def polygamma_out(n, self, out):
+def polygamma_out(n, self, out):  # native_functions/pointwise_unary.yaml:277
     return special_gamma_functions.polygamma(n, self, out=out)
 
-def mvlgamma_(self, p):
+def mvlgamma_(self, p):  # native_functions/pointwise_unary.yaml:285
     return special_gamma_functions.mvlgamma(self, p, out=self)
 
-def mvlgamma_out(self, p, out):
+def mvlgamma_out(self, p, out):  # native_functions/pointwise_unary.yaml:285
     return special_gamma_functions.mvlgamma(self, p, out=out)
 
-def i0_(self):
+def i0_(self):  # native_functions/pointwise_unary.yaml:289
     return special_bessel_functions.i0(self, out=self)
 
-def i0_out(self, out):
+def i0_out(self, out):  # native_functions/pointwise_unary.yaml:289
     return special_bessel_functions.i0(self, out=out)
 
-def logit_(self, eps):
+def logit_(self, eps):  # native_functions/pointwise_unary.yaml:294
     return special_logarithms.logit(self, eps, out=self)
 
-def logit_out(self, eps, out):
+def logit_out(self, eps, out):  # native_functions/pointwise_unary.yaml:294
     return special_logarithms.logit(self, eps, out=out)
 
-def randperm_out(n, dtype, layout, device, pin_memory, out):
+def randperm_out(n, dtype, layout, device, pin_memory, out):  # native_functions/random.yaml:24
     return fill_out(out, random_discrete.randperm(n, dtype or out.dtype, layout, device, pin_memory))
 
-def randperm_generator_out(n, generator, dtype, layout, device, pin_memory, out):
+def randperm_generator_out(n, generator, dtype, layout, device, pin_memory, out):  # native_functions/random.yaml:27
     return fill_out(out, random_discrete.randperm_generator(n, generator, dtype or out.dtype, layout, device, pin_memory))
 
-def multinomial_out(self, num_samples, replacement, generator, out):
+def multinomial_out(self, num_samples, replacement, generator, out):  # native_functions/random.yaml:30
     return write_exact_out(out, random_discrete.multinomial(self, num_samples, replacement, generator))
 
-def rand_out(size, dtype, layout, device, pin_memory, out):
+def rand_out(size, dtype, layout, device, pin_memory, out):  # native_functions/random.yaml:35
     return random_factories.rand(size, dtype, layout, device, pin_memory, out=out)
 
-def rand_generator_out(size, generator, dtype, layout, device, pin_memory, out):
+def rand_generator_out(size, generator, dtype, layout, device, pin_memory, out):  # native_functions/random.yaml:38
     return random_factories.rand_generator(size, generator, dtype, layout, device, pin_memory, out=out)
 
-def randn_out(size, dtype, layout, device, pin_memory, out):
+def randn_out(size, dtype, layout, device, pin_memory, out):  # native_functions/random.yaml:41
     return random_factories.randn(size, dtype, layout, device, pin_memory, out=out)
 
-def randn_generator_out(size, generator, dtype, layout, device, pin_memory, out):
+def randn_generator_out(size, generator, dtype, layout, device, pin_memory, out):  # native_functions/random.yaml:44
     return random_factories.randn_generator(size, generator, dtype, layout, device, pin_memory, out=out)
 
-def randint_out(high, size, dtype, layout, device, pin_memory, out):
+def randint_out(high, size, dtype, layout, device, pin_memory, out):  # native_functions/random.yaml:47
     return random_factories.randint(high, size, dtype, layout, device, pin_memory, out=out)
 
-def randint_generator_out(high, size, generator, dtype, layout, device, pin_memory, out):
+def randint_generator_out(high, size, generator, dtype, layout, device, pin_memory, out):  # native_functions/random.yaml:50
     return random_factories.randint_generator(high, size, generator, dtype, layout, device, pin_memory, out=out)
 
-def randint_low_out(low, high, size, dtype, layout, device, pin_memory, out):
+def randint_low_out(low, high, size, dtype, layout, device, pin_memory, out):  # native_functions/random.yaml:53
     return random_factories.randint_low(low, high, size, dtype, layout, device, pin_memory, out=out)
 
-def randint_low_generator_out(low, high, size, generator, dtype, layout, device, pin_memory, out):
+def randint_low_generator_out(low, high, size, generator, dtype, layout, device, pin_memory, out):  # native_functions/random.yaml:56
     return random_factories.randint_low_generator(low, high, size, generator, dtype, layout, device, pin_memory, out=out)
 
-def normal_float_float_out(mean, std, size, generator, dtype, layout, device, pin_memory, out):
+def normal_float_float_out(mean, std, size, generator, dtype, layout, device, pin_memory, out):  # native_functions/random.yaml:103
     return random_uniform_normal.normal_float_float(mean, std, size, generator, dtype, layout, device, pin_memory, out=out)
 
-def poisson_out(self, generator, out):
+def poisson_out(self, generator, out):  # native_functions/random.yaml:118
     return write_exact_out(out, random_rejection.poisson(self, generator))
 
-def binomial_out(count, prob, generator, out):
+def binomial_out(count, prob, generator, out):  # native_functions/random.yaml:122
     return write_exact_out(out, random_rejection.binomial(count, prob, generator))
 
-def sum_IntList_out(self, dim, keepdim, dtype, out):
+def sum_IntList_out(self, dim, keepdim, dtype, out):  # native_functions/reductions.yaml:6
     return reductions.sum_dim_IntList(self, dim, keepdim, dtype, out=out)
 
-def mean_dtype_out(self, dtype, out):
+def mean_dtype_out(self, dtype, out):  # native_functions/reductions.yaml:11
     return reductions.mean(self, dtype, out=out)
 
-def mean_out(self, dim, keepdim, dtype, out):
+def mean_out(self, dim, keepdim, dtype, out):  # native_functions/reductions.yaml:15
     return reductions.mean_dim(self, dim, keepdim, dtype, out=out)
 
-def prod_int_out(self, dim, keepdim, dtype, out):
+def prod_int_out(self, dim, keepdim, dtype, out):  # native_functions/reductions.yaml:23
     return reductions.prod_dim_int(self, dim, keepdim, dtype, out=out)
 
-def var_out(self, dim, unbiased, keepdim, out):
+def var_out(self, dim, unbiased, keepdim, out):  # native_functions/reductions.yaml:31
     return write_out(out, ops.var_dim(self, dim, unbiased, keepdim))
 
-def var_correction_out(self, dim, correction, keepdim, out):
+def var_correction_out(self, dim, correction, keepdim, out):  # native_functions/reductions.yaml:35
     return write_out(out, moments.var_correction(self, dim, correction, keepdim))
 
-def std_out(self, dim, unbiased, keepdim, out):
+def std_out(self, dim, unbiased, keepdim, out):  # native_functions/reductions.yaml:42
     return write_out(out, ops.std_dim(self, dim, unbiased, keepdim))
 
-def std_correction_out(self, dim, correction, keepdim, out):
+def std_correction_out(self, dim, correction, keepdim, out):  # native_functions/reductions.yaml:46
     return write_out(out, moments.std_correction(self, dim, correction, keepdim))
 
-def var_mean_correction_out(self, dim, correction, keepdim, out0, out1):
+def var_mean_correction_out(self, dim, correction, keepdim, out0, out1):  # native_functions/reductions.yaml:54
     return write_exact_outs((out0, out1), moments.var_mean_correction(self, dim, correction, keepdim))
 
-def std_mean_correction_out(self, dim, correction, keepdim, out0, out1):
+def std_mean_correction_out(self, dim, correction, keepdim, out0, out1):  # native_functions/reductions.yaml:62
     return write_exact_outs((out0, out1), moments.std_mean_correction(self, dim, correction, keepdim))
 
-def amax_out(self, dim, keepdim, out):
+def amax_out(self, dim, keepdim, out):  # native_functions/reductions.yaml:66
     return extrema.amax(self, dim, keepdim, out=out)
 
-def amin_out(self, dim, keepdim, out):
+def amin_out(self, dim, keepdim, out):  # native_functions/reductions.yaml:71
     return extrema.amin(self, dim, keepdim, out=out)
 
-def max_dim_out(self, dim, keepdim, values, indices):
+def max_dim_out(self, dim, keepdim, values, indices):  # native_functions/reductions.yaml:76
     check_no_partial_overlap(values, self)
     check_no_partial_overlap(indices, self)
     return extrema.max_dim(self, dim, keepdim, out=(values, indices))
 
-def max_unary_out(self, out):
+def max_unary_out(self, out):  # native_functions/reductions.yaml:82
     return write_out(out, extrema.max(self))
 
-def min_dim_out(self, dim, keepdim, values, indices):
+def min_dim_out(self, dim, keepdim, values, indices):  # native_functions/reductions.yaml:90
     check_no_partial_overlap(values, self)
     check_no_partial_overlap(indices, self)
     return extrema.min_dim(self, dim, keepdim, out=(values, indices))
 
-def min_unary_out(self, out):
+def min_unary_out(self, out):  # native_functions/reductions.yaml:96
     return write_out(out, extrema.min(self))
 
-def argmax_out(self, dim, keepdim, out):
+def argmax_out(self, dim, keepdim, out):  # native_functions/reductions.yaml:104
     return extrema.argmax(self, dim, keepdim, out=out)
 
-def argmin_out(self, dim, keepdim, out):
+def argmin_out(self, dim, keepdim, out):  # native_functions/reductions.yaml:109
     return extrema.argmin(self, dim, keepdim, out=out)
 
-def any_out(self, dim, keepdim, out):
+def any_out(self, dim, keepdim, out):  # native_functions/reductions.yaml:114
     return reductions.any_dim(self, dim, keepdim, out=out)
 
-def any_dims_out(self, dim, keepdim, out):
+def any_dims_out(self, dim, keepdim, out):  # native_functions/reductions.yaml:119
     return reductions.any_dims(self, dim, keepdim, out=out)
 
-def any_all_out(self, out):
+def any_all_out(self, out):  # native_functions/reductions.yaml:124
     return reductions.any(self, out=out)
 
-def all_out(self, dim, keepdim, out):
+def all_out(self, dim, keepdim, out):  # native_functions/reductions.yaml:129
     return reductions.all_dim(self, dim, keepdim, out=out)
 
-def all_dims_out(self, dim, keepdim, out):
+def all_dims_out(self, dim, keepdim, out):  # native_functions/reductions.yaml:134
     return reductions.all_dims(self, dim, keepdim, out=out)
 
-def all_all_out(self, out):
+def all_all_out(self, out):  # native_functions/reductions.yaml:139
     return reductions.all(self, out=out)
 
-def norm_dtype_out(self, p, dim, keepdim, dtype, out):
+def norm_dtype_out(self, p, dim, keepdim, dtype, out):  # native_functions/reductions.yaml:150
     return norms.norm_ScalarOpt_dim_dtype(self, p, dim, keepdim, dtype, out=out)
 
-def norm_out(self, p, dim, keepdim, out):
+def norm_out(self, p, dim, keepdim, out):  # native_functions/reductions.yaml:155
     return norms.norm_ScalarOpt_dim(self, p, dim, keepdim, out=out)
 
-def linalg_vector_norm_out(self, ord, dim, keepdim, dtype, out):
+def linalg_vector_norm_out(self, ord, dim, keepdim, dtype, out):  # native_functions/reductions.yaml:160
     return norms.linalg_vector_norm(self, ord, dim, keepdim, dtype, out=out)
 
-def logsumexp_out(self, dim, keepdim, out):
+def logsumexp_out(self, dim, keepdim, out):  # native_functions/reductions.yaml:165
     return norms.logsumexp(self, dim, keepdim, out=out)
 
-def aminmax_out(self, dim, keepdim, min, max):
+def aminmax_out(self, dim, keepdim, min, max):  # native_functions/reductions.yaml:169
     check_no_partial_overlap(min, self)
     check_no_partial_overlap(max, self)
     return extrema.aminmax(self, dim, keepdim, out=(min, max))
 
-def nansum_out(self, dim, keepdim, dtype, out):
+def nansum_out(self, dim, keepdim, dtype, out):  # native_functions/reductions.yaml:175
     return reductions.nansum(self, dim, keepdim, dtype, out=out)
 
-def nanmean_out(self, dim, keepdim, dtype, out):
+def nanmean_out(self, dim, keepdim, dtype, out):  # native_functions/reductions.yaml:179
     return write_out(out, ops.nanmean(self, dim, keepdim, dtype))
 
-def count_nonzero_dim_IntList_out(self, dim, out):
+def count_nonzero_dim_IntList_out(self, dim, out):  # native_functions/reductions.yaml:184
     return write_exact_out(out, reductions.count_nonzero_dim_IntList(self, dim))
 
-def count_nonzero_out(self, dim, out):
+def count_nonzero_out(self, dim, out):  # native_functions/reductions.yaml:189
     return write_exact_out(out, reductions.count_nonzero(self, dim))
 
-def segment_reduce_out(data, reduce, lengths, indices, offsets, axis, unsafe, initial, out):
+def segment_reduce_out(data, reduce, lengths, indices, offsets, axis, unsafe, initial, out):  # native_functions/reductions.yaml:198
     return write_exact_out(out, segments.segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe, initial))
 
-def _segment_reduce_backward_out(grad, output, data, reduce, lengths, offsets, axis, initial, out):
+def _segment_reduce_backward_out(grad, output, data, reduce, lengths, offsets, axis, initial, out):  # native_functions/reductions.yaml:203
     return write_exact_out(out, segments._segment_reduce_backward(grad, output, data, reduce, lengths, offsets, axis, initial))
 
-def cumsum_(self, dim, dtype):
+def cumsum_(self, dim, dtype):  # native_functions/scans.yaml:2
     return scans.cumsum(self, dim, dtype, out=self)
 
-def cumsum_out(self, dim, dtype, out):
+def cumsum_out(self, dim, dtype, out):  # native_functions/scans.yaml:2
     check_no_partial_overlap(out, self)
     return scans.cumsum(self, dim, dtype, out=out)
 
-def cumprod_(self, dim, dtype):
+def cumprod_(self, dim, dtype):  # native_functions/scans.yaml:9
     return scans.cumprod(self, dim, dtype, out=self)
 
-def cumprod_out(self, dim, dtype, out):
+def cumprod_out(self, dim, dtype, out):  # native_functions/scans.yaml:9
     check_no_partial_overlap(out, self)
     return scans.cumprod(self, dim, dtype, out=out)
 
-def cummax_out(self, dim, values, indices):
+def cummax_out(self, dim, values, indices):  # native_functions/scans.yaml:16
     return running_extrema.cummax(self, dim, out=(values, indices))
 
-def cummin_out(self, dim, values, indices):
+def cummin_out(self, dim, values, indices):  # native_functions/scans.yaml:20
     return running_extrema.cummin(self, dim, out=(values, indices))
 
-def logcumsumexp_out(self, dim, out):
+def logcumsumexp_out(self, dim, out):  # native_functions/scans.yaml:24
     check_no_partial_overlap(out, self)
     return scans.logcumsumexp(self, dim, out=out)
 
-def special_ndtr_out(self, out):
+def special_ndtr_out(self, out):  # native_functions/special.yaml:97
     return write_out(out, ops.special_ndtr(self))
 
-def special_ndtri_out(self, out):
+def special_ndtri_out(self, out):  # native_functions/special.yaml:102
     return special_error_functions.ndtri(self, out=out)
 
-def special_log_ndtr_out(self, out):
+def special_log_ndtr_out(self, out):  # native_functions/special.yaml:107
     return special_error_functions.log_ndtr(self, out=out)
 
-def special_erfcx_out(self, out):
+def special_erfcx_out(self, out):  # native_functions/special.yaml:112
     return special_error_functions.erfcx(self, out=out)
 
-def special_zeta_out(self, other, out):
+def special_zeta_out(self, other, out):  # native_functions/special.yaml:117
     return special_gamma_functions.zeta(self, other, out=out)
 
-def special_zeta_self_scalar_out(self, other, out):
+def special_zeta_self_scalar_out(self, other, out):  # native_functions/special.yaml:122
     return special_gamma_functions.zeta(self, other, out=out)
 
-def special_zeta_other_scalar_out(self, other, out):
+def special_zeta_other_scalar_out(self, other, out):  # native_functions/special.yaml:126
     return special_gamma_functions.zeta(self, other, out=out)
 
-def special_entr_out(self, out):
+def special_entr_out(self, out):  # native_functions/special.yaml:130
     return special_logarithms.entr(self, out=out)
 
-def special_xlog1py_out(self, other, out):
+def special_xlog1py_out(self, other, out):  # native_functions/special.yaml:135
     return special_logarithms.xlog1py(self, other, out=out)
 
-def special_xlog1py_self_scalar_out(self, other, out):
+def special_xlog1py_self_scalar_out(self, other, out):  # native_functions/special.yaml:140
     return special_logarithms.xlog1py(self, other, out=out)
 
-def special_xlog1py_other_scalar_out(self, other, out):
+def special_xlog1py_other_scalar_out(self, other, out):  # native_functions/special.yaml:144
     return special_logarithms.xlog1py(self, other, out=out)
 
-def special_i0e_out(self, out):
+def special_i0e_out(self, out):  # native_functions/special.yaml:148
     return special_bessel_functions.i0e(self, out=out)
 
-def special_i1_out(self, out):
+def special_i1_out(self, out):  # native_functions/special.yaml:153
     return special_bessel_functions.i1(self, out=out)
 
-def special_i1e_out(self, out):
+def special_i1e_out(self, out):  # native_functions/special.yaml:158
     return special_bessel_functions.i1e(self, out=out)
 
-def special_bessel_j0_out(self, out):
+def special_bessel_j0_out(self, out):  # native_functions/special.yaml:163
     return special_bessel_functions.bessel_j0(self, out=out)
 
-def special_bessel_j1_out(self, out):
+def special_bessel_j1_out(self, out):  # native_functions/special.yaml:168
     return special_bessel_functions.bessel_j1(self, out=out)
 
-def special_bessel_y0_out(self, out):
+def special_bessel_y0_out(self, out):  # native_functions/special.yaml:173
     return special_bessel_functions.bessel_y0(self, out=out)
 
-def special_bessel_y1_out(self, out):
+def special_bessel_y1_out(self, out):  # native_functions/special.yaml:178
     return special_bessel_functions.bessel_y1(self, out=out)
 
-def special_modified_bessel_i0_out(self, out):
+def special_modified_bessel_i0_out(self, out):  # native_functions/special.yaml:183
     return special_bessel_functions.modified_bessel_i0(self, out=out)
 
-def special_modified_bessel_i1_out(self, out):
+def special_modified_bessel_i1_out(self, out):  # native_functions/special.yaml:188
     return special_bessel_functions.modified_bessel_i1(self, out=out)
 
-def special_modified_bessel_k0_out(self, out):
+def special_modified_bessel_k0_out(self, out):  # native_functions/special.yaml:193
     return special_bessel_functions.modified_bessel_k0(self, out=out)
 
-def special_modified_bessel_k1_out(self, out):
+def special_modified_bessel_k1_out(self, out):  # native_functions/special.yaml:198
     return special_bessel_functions.modified_bessel_k1(self, out=out)
 
-def special_scaled_modified_bessel_k0_out(x, out):
+def special_scaled_modified_bessel_k0_out(x, out):  # native_functions/special.yaml:203
     return special_bessel_functions.scaled_modified_bessel_k0(x, out=out)
 
-def special_scaled_modified_bessel_k1_out(x, out):
+def special_scaled_modified_bessel_k1_out(x, out):  # native_functions/special.yaml:208
     return special_bessel_functions.scaled_modified_bessel_k1(x, out=out)
 
-def special_spherical_bessel_j0_out(x, out):
+def special_spherical_bessel_j0_out(x, out):  # native_functions/special.yaml:213
     return special_bessel_functions.spherical_bessel_j0(x, out=out)
 
-def special_airy_ai_out(x, out):
+def special_airy_ai_out(x, out):  # native_functions/special.yaml:218
     return special_bessel_functions.airy_ai(x, out=out)
 
-def special_chebyshev_polynomial_t_out(x, n, out):
+def special_chebyshev_polynomial_t_out(x, n, out):  # native_functions/special_polynomials.yaml:3
     return special_orthogonal_polynomials.chebyshev_polynomial_t(x, n, out=out)
 
-def special_chebyshev_polynomial_t_x_scalar_out(x, n, out):
+def special_chebyshev_polynomial_t_x_scalar_out(x, n, out):  # native_functions/special_polynomials.yaml:8
     return special_orthogonal_polynomials.chebyshev_polynomial_t(x, n, out=out)
 
-def special_chebyshev_polynomial_t_n_scalar_out(x, n, out):
+def special_chebyshev_polynomial_t_n_scalar_out(x, n, out):  # native_functions/special_polynomials.yaml:12
     return special_orthogonal_polynomials.chebyshev_polynomial_t(x, n, out=out)
 
-def special_chebyshev_polynomial_u_out(x, n, out):
+def special_chebyshev_polynomial_u_out(x, n, out):  # native_functions/special_polynomials.yaml:16
     return special_orthogonal_polynomials.chebyshev_polynomial_u(x, n, out=out)
 
-def special_chebyshev_polynomial_u_x_scalar_out(x, n, out):
+def special_chebyshev_polynomial_u_x_scalar_out(x, n, out):  # native_functions/special_polynomials.yaml:21
     return special_orthogonal_polynomials.chebyshev_polynomial_u(x, n, out=out)
 
-def special_chebyshev_polynomial_u_n_scalar_out(x, n, out):
+def special_chebyshev_polynomial_u_n_scalar_out(x, n, out):  # native_functions/special_polynomials.yaml:25
     return special_orthogonal_polynomials.chebyshev_polynomial_u(x, n, out=out)
 
-def special_chebyshev_polynomial_v_out(x, n, out):
+def special_chebyshev_polynomial_v_out(x, n, out):  # native_functions/special_polynomials.yaml:29
     return special_orthogonal_polynomials.chebyshev_polynomial_v(x, n, out=out)
 
-def special_chebyshev_polynomial_v_x_scalar_out(x, n, out):
+def special_chebyshev_polynomial_v_x_scalar_out(x, n, out):  # native_functions/special_polynomials.yaml:34
     return special_orthogonal_polynomials.chebyshev_polynomial_v(x, n, out=out)
 
-def special_chebyshev_polynomial_v_n_scalar_out(x, n, out):
+def special_chebyshev_polynomial_v_n_scalar_out(x, n, out):  # native_functions/special_polynomials.yaml:38
     return special_orthogonal_polynomials.chebyshev_polynomial_v(x, n, out=out)
 
-def special_chebyshev_polynomial_w_out(x, n, out):
+def special_chebyshev_polynomial_w_out(x, n, out):  # native_functions/special_polynomials.yaml:42
     return special_orthogonal_polynomials.chebyshev_polynomial_w(x, n, out=out)
 
-def special_chebyshev_polynomial_w_x_scalar_out(x, n, out):
+def special_chebyshev_polynomial_w_x_scalar_out(x, n, out):  # native_functions/special_polynomials.yaml:47
     return special_orthogonal_polynomials.chebyshev_polynomial_w(x, n, out=out)
 
-def special_chebyshev_polynomial_w_n_scalar_out(x, n, out):
+def special_chebyshev_polynomial_w_n_scalar_out(x, n, out):  # native_functions/special_polynomials.yaml:51
     return special_orthogonal_polynomials.chebyshev_polynomial_w(x, n, out=out)
 
-def special_shifted_chebyshev_polynomial_t_out(x, n, out):
+def special_shifted_chebyshev_polynomial_t_out(x, n, out):  # native_functions/special_polynomials.yaml:55
     return special_orthogonal_polynomials.shifted_chebyshev_polynomial_t(x, n, out=out)
 
-def special_shifted_chebyshev_polynomial_t_x_scalar_out(x, n, out):
+def special_shifted_chebyshev_polynomial_t_x_scalar_out(x, n, out):  # native_functions/special_polynomials.yaml:60
     return special_orthogonal_polynomials.shifted_chebyshev_polynomial_t(x, n, out=out)
 
-def special_shifted_chebyshev_polynomial_t_n_scalar_out(x, n, out):
+def special_shifted_chebyshev_polynomial_t_n_scalar_out(x, n, out):  # native_functions/special_polynomials.yaml:64
     return special_orthogonal_polynomials.shifted_chebyshev_polynomial_t(x, n, out=out)
 
-def special_shifted_chebyshev_polynomial_u_out(x, n, out):
+def special_shifted_chebyshev_polynomial_u_out(x, n, out):  # native_functions/special_polynomials.yaml:68
     return special_orthogonal_polynomials.shifted_chebyshev_polynomial_u(x, n, out=out)
 
-def special_shifted_chebyshev_polynomial_u_x_scalar_out(x, n, out):
+def special_shifted_chebyshev_polynomial_u_x_scalar_out(x, n, out):  # native_functions/special_polynomials.yaml:73
     return special_orthogonal_polynomials.shifted_chebyshev_polynomial_u(x, n, out=out)
 
-def special_shifted_chebyshev_polynomial_u_n_scalar_out(x, n, out):
+def special_shifted_chebyshev_polynomial_u_n_scalar_out(x, n, out):  # native_functions/special_polynomials.yaml:77
     return special_orthogonal_polynomials.shifted_chebyshev_polynomial_u(x, n, out=out)
 
-def special_shifted_chebyshev_polynomial_v_out(x, n, out):
+def special_shifted_chebyshev_polynomial_v_out(x, n, out):  # native_functions/special_polynomials.yaml:81
     return special_orthogonal_polynomials.shifted_chebyshev_polynomial_v(x, n, out=out)
 
-def special_shifted_chebyshev_polynomial_v_x_scalar_out(x, n, out):
+def special_shifted_chebyshev_polynomial_v_x_scalar_out(x, n, out):  # native_functions/special_polynomials.yaml:86
     return special_orthogonal_polynomials.shifted_chebyshev_polynomial_v(x, n, out=out)
 
-def special_shifted_chebyshev_polynomial_v_n_scalar_out(x, n, out):
+def special_shifted_chebyshev_polynomial_v_n_scalar_out(x, n, out):  # native_functions/special_polynomials.yaml:90
     return special_orthogonal_polynomials.shifted_chebyshev_polynomial_v(x, n, out=out)
 
-def special_shifted_chebyshev_polynomial_w_out(x, n, out):
+def special_shifted_chebyshev_polynomial_w_out(x, n, out):  # native_functions/special_polynomials.yaml:94
     return special_orthogonal_polynomials.shifted_chebyshev_polynomial_w(x, n, out=out)
 
-def special_shifted_chebyshev_polynomial_w_x_scalar_out(x, n, out):
+def special_shifted_chebyshev_polynomial_w_x_scalar_out(x, n, out):  # native_functions/special_polynomials.yaml:99
     return special_orthogonal_polynomials.shifted_chebyshev_polynomial_w(x, n, out=out)
 
-def special_shifted_chebyshev_polynomial_w_n_scalar_out(x, n, out):
+def special_shifted_chebyshev_polynomial_w_n_scalar_out(x, n, out):  # native_functions/special_polynomials.yaml:103
     return special_orthogonal_polynomials.shifted_chebyshev_polynomial_w(x, n, out=out)
 
-def special_hermite_polynomial_h_out(x, n, out):
+def special_hermite_polynomial_h_out(x, n, out):  # native_functions/special_polynomials.yaml:107
     return special_orthogonal_polynomials.hermite_polynomial_h(x, n, out=out)
 
-def special_hermite_polynomial_h_x_scalar_out(x, n, out):
+def special_hermite_polynomial_h_x_scalar_out(x, n, out):  # native_functions/special_polynomials.yaml:112
     return special_orthogonal_polynomials.hermite_polynomial_h(x, n, out=out)
 
-def special_hermite_polynomial_h_n_scalar_out(x, n, out):
+def special_hermite_polynomial_h_n_scalar_out(x, n, out):  # native_functions/special_polynomials.yaml:116
     return special_orthogonal_polynomials.hermite_polynomial_h(x, n, out=out)
 
-def special_hermite_polynomial_he_out(x, n, out):
+def special_hermite_polynomial_he_out(x, n, out):  # native_functions/special_polynomials.yaml:120
     return special_orthogonal_polynomials.hermite_polynomial_he(x, n, out=out)
 
-def special_hermite_polynomial_he_x_scalar_out(x, n, out):
+def special_hermite_polynomial_he_x_scalar_out(x, n, out):  # native_functions/special_polynomials.yaml:125
     return special_orthogonal_polynomials.hermite_polynomial_he(x, n, out=out)
 
-def special_hermite_polynomial_he_n_scalar_out(x, n, out):
+def special_hermite_polynomial_he_n_scalar_out(x, n, out):  # native_functions/special_polynomials.yaml:129
     return special_orthogonal_polynomials.hermite_polynomial_he(x, n, out=out)
 
-def special_laguerre_polynomial_l_out(x, n, out):
+def special_laguerre_polynomial_l_out(x, n, out):  # native_functions/special_polynomials.yaml:133
     return special_orthogonal_polynomials.laguerre_polynomial_l(x, n, out=out)
 
-def special_laguerre_polynomial_l_x_scalar_out(x, n, out):
+def special_laguerre_polynomial_l_x_scalar_out(x, n, out):  # native_functions/special_polynomials.yaml:138
     return special_orthogonal_polynomials.laguerre_polynomial_l(x, n, out=out)
 
-def special_laguerre_polynomial_l_n_scalar_out(x, n, out):
+def special_laguerre_polynomial_l_n_scalar_out(x, n, out):  # native_functions/special_polynomials.yaml:142
     return special_orthogonal_polynomials.laguerre_polynomial_l(x, n, out=out)
 
-def special_legendre_polynomial_p_out(x, n, out):
+def special_legendre_polynomial_p_out(x, n, out):  # native_functions/special_polynomials.yaml:146
     return special_orthogonal_polynomials.legendre_polynomial_p(x, n, out=out)
 
-def special_legendre_polynomial_p_x_scalar_out(x, n, out):
+def special_legendre_polynomial_p_x_scalar_out(x, n, out):  # native_functions/special_polynomials.yaml:151
     return special_orthogonal_polynomials.legendre_polynomial_p(x, n, out=out)
 
-def special_legendre_polynomial_p_n_scalar_out(x, n, out):
+def special_legendre_polynomial_p_n_scalar_out(x, n, out):  # native_functions/special_polynomials.yaml:155
     return special_orthogonal_polynomials.legendre_polynomial_p(x, n, out=out)
 
-def histc_out(self, bins, min, max, out):
+def histc_out(self, bins, min, max, out):  # native_functions/statistics.yaml:2
     return histograms.histc(self, bins, min, max, out=out)
 
-def histogram_bins_tensor_out(self, bins, weight, density, hist, bin_edges):
+def histogram_bins_tensor_out(self, bins, weight, density, hist, bin_edges):  # native_functions/statistics.yaml:6
     check_no_partial_overlap(hist, bins)
     check_no_partial_overlap(bin_edges, bins)
     return histograms.histogram_bins_tensor(self, bins, weight, density, out=(hist, bin_edges))
 
-def histogram_bin_ct_out(self, bins, range, weight, density, hist, bin_edges):
+def histogram_bin_ct_out(self, bins, range, weight, density, hist, bin_edges):  # native_functions/statistics.yaml:11
     return histograms.histogram_bin_ct(self, bins, range, weight, density, out=(hist, bin_edges))
 
-def _histogramdd_from_bin_cts_out(self, bins, range, weight, density, out):
+def _histogramdd_from_bin_cts_out(self, bins, range, weight, density, out):  # native_functions/statistics.yaml:17
     return write_exact_out(out, histograms._histogramdd_from_bin_cts(self, bins, range, weight, density))
 
-def _histogramdd_from_bin_tensors_out(self, bins, weight, density, out):
+def _histogramdd_from_bin_tensors_out(self, bins, weight, density, out):  # native_functions/statistics.yaml:21
     return write_exact_out(out, histograms._histogramdd_from_bin_tensors(self, bins, weight, density))
 
-def bincount_out(self, weights, minlength, out):
+def bincount_out(self, weights, minlength, out):  # native_functions/statistics.yaml:31
     return write_exact_out(out, histograms.bincount(self, weights, minlength))
 
-def dist_out(self, other, p, out):
+def dist_out(self, other, p, out):  # native_functions/statistics.yaml:38
     return write_exact_out(out, distances.dist(self, other, p))
 
-def _euclidean_dist_out(x1, x2, out):
+def _euclidean_dist_out(x1, x2, out):  # native_functions/statistics.yaml:45
     return write_exact_out(out, distances._euclidean_dist(x1, x2))
 
-def _cdist_forward_out(x1, x2, p, compute_mode, out):
+def _cdist_forward_out(x1, x2, p, compute_mode, out):  # native_functions/statistics.yaml:49
     return write_exact_out(out, distances._cdist_forward(x1, x2, p, compute_mode))
 
-def _cdist_backward_out(grad, x1, x2, p, cdist, out):
+def _cdist_backward_out(grad, x1, x2, p, cdist, out):  # native_functions/statistics.yaml:54
     return write_exact_out(out, distances._cdist_backward(grad, x1, x2, p, cdist))
 
-def _pdist_forward_out(self, p, out):
+def _pdist_forward_out(self, p, out):  # native_functions/statistics.yaml:61
     return write_exact_out(out, distances._pdist_forward(self, p))
 
-def _pdist_backward_out(grad, self, p, pdist, out):
+def _pdist_backward_out(grad, self, p, pdist, out):  # native_functions/statistics.yaml:66
     return write_exact_out(out, distances._pdist_backward(grad, self, p, pdist))
 
-def renorm_(self, p, dim, maxnorm):
+def renorm_(self, p, dim, maxnorm):  # native_functions/statistics.yaml:71
     return renorm.renorm(self, p, dim, maxnorm, out=self)
 
-def renorm_out(self, p, dim, maxnorm, out):
+def renorm_out(self, p, dim, maxnorm, out):  # native_functions/statistics.yaml:71
     check_no_partial_overlap(out, self)
     return renorm.renorm(self, p, dim, maxnorm, out=out)
 
-def quantile_out(self, q, dim, keepdim, interpolation, out):
+def quantile_out(self, q, dim, keepdim, interpolation, out):  # native_functions/statistics.yaml:78
     return write_exact_out(out, ops.quantile(self, q, dim, keepdim, interpolation))
 
-def quantile_scalar_out(self, q, dim, keepdim, interpolation, out):
+def quantile_scalar_out(self, q, dim, keepdim, interpolation, out):  # native_functions/statistics.yaml:83
     return write_exact_out(out, ops.quantile_scalar(self, q, dim, keepdim, interpolation))
 
-def nanquantile_out(self, q, dim, keepdim, interpolation, out):
+def nanquantile_out(self, q, dim, keepdim, interpolation, out):  # native_functions/statistics.yaml:88
     return write_exact_out(out, ops.nanquantile(self, q, dim, keepdim, interpolation))
 
-def nanquantile_scalar_out(self, q, dim, keepdim, interpolation, out):
+def nanquantile_scalar_out(self, q, dim, keepdim, interpolation, out):  # native_functions/statistics.yaml:93
     return write_exact_out(out, ops.nanquantile_scalar(self, q, dim, keepdim, interpolation))
 
-def diff_out(self, n, dim, prepend, append, out):
+def diff_out(self, n, dim, prepend, append, out):  # native_functions/statistics.yaml:117
     check_no_partial_overlap(out, self)
     return write_out(out, ops.diff(self, n, dim, prepend, append))
 
-def view_copy(self, size):
+def view_copy(self, size):  # native_functions/views.yaml:2
     return view_copies.copied(view_copies.viewed(self, size))
 
-def view_copy_out(self, size, out):
+def view_copy_out(self, size, out):  # native_functions/views.yaml:2
     return write_exact_out(out, view_copy(self, size))
 
-def view_copy_dtype(self, dtype):
+def view_copy_dtype(self, dtype):  # native_functions/views.yaml:6
     return view_copies.copied(views.view_dtype(self, dtype))
 
-def view_copy_dtype_out(self, dtype, out):
+def view_copy_dtype_out(self, dtype, out):  # native_functions/views.yaml:6
     return write_exact_out(out, view_copy_dtype(self, dtype))
 
-def _reshape_alias_copy(self, size, stride):
+def _reshape_alias_copy(self, size, stride):  # native_functions/views.yaml:13
     return view_copies.copied(views._reshape_alias(self, size, stride))
 
-def _reshape_alias_copy_out(self, size, stride, out):
+def _reshape_alias_copy_out(self, size, stride, out):  # native_functions/views.yaml:13
     return write_exact_out(out, _reshape_alias_copy(self, size, stride))
 
-def alias_copy(self):
+def alias_copy(self):  # native_functions/views.yaml:17
     return view_copies.copied(views.alias(self))
 
-def alias_copy_out(self, out):
+def alias_copy_out(self, out):  # native_functions/views.yaml:17
     return write_exact_out(out, alias_copy(self))
 
-def as_strided_(self, size, stride, storage_offset):
+def as_strided_(self, size, stride, storage_offset):  # native_functions/views.yaml:21
     return become_view(self, views.as_strided(self, size, stride, storage_offset))
 
-def as_strided_copy(self, size, stride, storage_offset):
+def as_strided_copy(self, size, stride, storage_offset):  # native_functions/views.yaml:21
     return view_copies.copied(views.as_strided(self, size, stride, storage_offset))
 
-def as_strided_copy_out(self, size, stride, storage_offset, out):
+def as_strided_copy_out(self, size, stride, storage_offset, out):  # native_functions/views.yaml:21
     return write_exact_out(out, as_strided_copy(self, size, stride, storage_offset))
 
-def expand_copy(self, size, implicit):
+def expand_copy(self, size, implicit):  # native_functions/views.yaml:25
     return view_copies.copied(views.expand(self, size, implicit))
 
-def expand_copy_out(self, size, implicit, out):
+def expand_copy_out(self, size, implicit, out):  # native_functions/views.yaml:25
     return write_exact_out(out, expand_copy(self, size, implicit))
 
-def permute_copy(self, dims):
+def permute_copy(self, dims):  # native_functions/views.yaml:29
     return view_copies.copied(views.permute(self, dims))
 
-def permute_copy_out(self, dims, out):
+def permute_copy_out(self, dims, out):  # native_functions/views.yaml:29
     return write_exact_out(out, permute_copy(self, dims))
 
-def transpose_(self, dim0, dim1):
+def transpose_(self, dim0, dim1):  # native_functions/views.yaml:33
     return become_view(self, views.transpose(self, dim0, dim1))
 
-def transpose_copy_int(self, dim0, dim1):
+def transpose_copy_int(self, dim0, dim1):  # native_functions/views.yaml:33
     return view_copies.copied(views.transpose(self, dim0, dim1))
 
-def transpose_copy_int_out(self, dim0, dim1, out):
+def transpose_copy_int_out(self, dim0, dim1, out):  # native_functions/views.yaml:33
     return write_exact_out(out, transpose_copy_int(self, dim0, dim1))
 
-def t_(self):
+def t_(self):  # native_functions/views.yaml:37
     return become_view(self, views.t(self))
 
-def t_copy(self):
+def t_copy(self):  # native_functions/views.yaml:37
     return view_copies.copied(views.t(self))
 
-def t_copy_out(self, out):
+def t_copy_out(self, out):  # native_functions/views.yaml:37
     return write_exact_out(out, t_copy(self))
 
-def squeeze_(self):
+def squeeze_(self):  # native_functions/views.yaml:41
     return become_view(self, views.squeeze(self))
 
-def squeeze_copy(self):
+def squeeze_copy(self):  # native_functions/views.yaml:41
     return view_copies.copied(views.squeeze(self))
 
-def squeeze_copy_out(self, out):
+def squeeze_copy_out(self, out):  # native_functions/views.yaml:41
     return write_exact_out(out, squeeze_copy(self))
 
-def squeeze__dim(self, dim):
+def squeeze__dim(self, dim):  # native_functions/views.yaml:45
     return become_view(self, views.squeeze_dim(self, dim))
 
-def squeeze_copy_dim(self, dim):
+def squeeze_copy_dim(self, dim):  # native_functions/views.yaml:45
     return view_copies.copied(views.squeeze_dim(self, dim))
 
-def squeeze_copy_dim_out(self, dim, out):
+def squeeze_copy_dim_out(self, dim, out):  # native_functions/views.yaml:45
     return write_exact_out(out, squeeze_copy_dim(self, dim))
 
-def squeeze__dims(self, dim):
+def squeeze__dims(self, dim):  # native_functions/views.yaml:49
     return become_view(self, views.squeeze_dims(self, dim))
 
-def squeeze_copy_dims(self, dim):
+def squeeze_copy_dims(self, dim):  # native_functions/views.yaml:49
     return view_copies.copied(views.squeeze_dims(self, dim))
 
-def squeeze_copy_dims_out(self, dim, out):
+def squeeze_copy_dims_out(self, dim, out):  # native_functions/views.yaml:49
     return write_exact_out(out, squeeze_copy_dims(self, dim))
 
-def unsqueeze_(self, dim):
+def unsqueeze_(self, dim):  # native_functions/views.yaml:53
     return become_view(self, views.unsqueeze(self, dim))
 
-def unsqueeze_copy(self, dim):
+def unsqueeze_copy(self, dim):  # native_functions/views.yaml:53
     return view_copies.copied(views.unsqueeze(self, dim))
 
-def unsqueeze_copy_out(self, dim, out):
+def unsqueeze_copy_out(self, dim, out):  # native_functions/views.yaml:53
     return write_exact_out(out, unsqueeze_copy(self, dim))
 
-def select_copy_int(self, dim, index):
+def select_copy_int(self, dim, index):  # native_functions/views.yaml:57
     return view_copies.copied(views.select(self, dim, index))
 
-def select_copy_int_out(self, dim, index, out):
+def select_copy_int_out(self, dim, index, out):  # native_functions/views.yaml:57
     return write_exact_out(out, select_copy_int(self, dim, index))
 
-def slice_copy_Tensor(self, dim, start, end, step):
+def slice_copy_Tensor(self, dim, start, end, step):  # native_functions/views.yaml:64
     return view_copies.copied(views.slice(self, dim, start, end, step))
 
-def slice_copy_Tensor_out(self, dim, start, end, step, out):
+def slice_copy_Tensor_out(self, dim, start, end, step, out):  # native_functions/views.yaml:64
     return write_exact_out(out, slice_copy_Tensor(self, dim, start, end, step))
 
-def diagonal_copy(self, offset, dim1, dim2):
+def diagonal_copy(self, offset, dim1, dim2):  # native_functions/views.yaml:71
     return view_copies.copied(views.diagonal(self, offset, dim1, dim2))
 
-def diagonal_copy_out(self, offset, dim1, dim2, out):
+def diagonal_copy_out(self, offset, dim1, dim2, out):  # native_functions/views.yaml:71
     return write_exact_out(out, diagonal_copy(self, offset, dim1, dim2))
 
-def unfold_copy(self, dimension, size, step):
+def unfold_copy(self, dimension, size, step):  # native_functions/views.yaml:78
     return view_copies.copied(views.unfold(self, dimension, size, step))
 
-def unfold_copy_out(self, dimension, size, step, out):
+def unfold_copy_out(self, dimension, size, step, out):  # native_functions/views.yaml:78
     return write_exact_out(out, unfold_copy(self, dimension, size, step))
 
-def split_copy_Tensor(self, split_size, dim):
+def split_copy_Tensor(self, split_size, dim):  # native_functions/views.yaml:85
     return view_copies.copied(views.split_Tensor(self, split_size, dim))
 
-def split_with_sizes_copy(self, split_sizes, dim):
+def split_with_sizes_copy(self, split_sizes, dim):  # native_functions/views.yaml:92
     return view_copies.copied(views.split_with_sizes(self, split_sizes, dim))
 
-def unbind_copy_int(self, dim):
+def unbind_copy_int(self, dim):  # native_functions/views.yaml:96
     return view_copies.copied(views.unbind(self, dim))
 
-def detach_(self):
+def detach_(self):  # native_functions/views.yaml:103
     return become_view(self, views.detach(self))
 
-def detach_copy(self):
+def detach_copy(self):  # native_functions/views.yaml:103
     return view_copies.copied(views.detach(self))
 
-def detach_copy_out(self, out):
+def detach_copy_out(self, out):  # native_functions/views.yaml:103
     return write_exact_out(out, detach_copy(self))
 
-def copy_out(self, src, non_blocking, out):
+def copy_out(self, src, non_blocking, out):  # native_functions/writing.yaml:110
     return write_exact_out(out, copying.copy(self, src, non_blocking))

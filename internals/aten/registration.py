@@ -1,8 +1,8 @@
 """From a line of `_generated/ops.py` to an operator (`RegisterDispatchKey.cpp`), and to the
 function that calls it (`Operators.cpp`).
 
-The line has the schema, and a kernel for each key: `relu(Tensor self) -> Tensor |
-CPU=pointwise.relu`. The operator is made when first asked for, its call function when first
+The line has the schema, the place of its entry, and a kernel for each key: `relu(Tensor self) ->
+Tensor | activations.yaml:3 | CPU=pointwise.relu`. The operator is made when first asked for, its call function when first
 called, and a kernel's module is imported when that runs. An operator whose schema says that it
 writes to an argument or returns a view also gets a kernel for the ADInplaceOrView key; every other
 op falls through there.
@@ -30,17 +30,18 @@ _INPLACE = KernelFunction("internals.aten.adinplaceorview:inplace", takes_keys=T
 _VIEW = KernelFunction("internals.aten.adinplaceorview:view", takes_keys=True)
 _DETACHED_VIEW = KernelFunction("internals.aten.adinplaceorview:detached_view", takes_keys=True)
 _DETACH_ = KernelFunction("internals.aten.adinplaceorview:detach_", takes_keys=True)
-FILE = Path(__file__).parent.parent / "_generated" / "ops.py"
+FOLDER = Path(__file__).parent / "native_functions"
 _CPU_FACTORY = 1 << DispatchKey.CPU | 1 << DispatchKey.BackendSelect
 
 
 class DeclaredOperator(OperatorHandle):
-    """An operator of `native_functions`. `call` spells out which arguments have dispatch keys."""
+    """An operator of `native_functions`, where its entry is at `place`. `call` spells out which
+    arguments have dispatch keys."""
 
-    __slots__ = ("_call",)
+    __slots__ = ("_call", "place")
 
     def __init__(self, line: str) -> None:
-        text, *kernels = line.split(" | ")
+        text, self.place, *kernels = line.split(" | ")
         super().__init__(text)
         self._call: Kernel | None = None
         for kernel in kernels:
@@ -57,7 +58,7 @@ class DeclaredOperator(OperatorHandle):
     @property
     def call(self) -> Kernel:
         if self._call is None:
-            text, file = call_text(self), f"{FILE}: {self.identifier}"
+            text, file = call_text(self), f"{FOLDER / self.place}, generated for {self.identifier}"
             linecache.cache[file] = len(text), None, text.splitlines(True), file  # for tracebacks
             scope: dict[str, Any] = {f"{self.identifier}_op": self, **TOOLS}
             exec(compile(text, file, "exec"), scope)

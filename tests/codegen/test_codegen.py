@@ -139,4 +139,20 @@ def test_the_example_of_an_entry_is_one(tmp_path: Path) -> None:
     shown = re.findall(r"```yaml\n(.*?)```", (model.FOLDER / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     (tmp_path / "shown.yaml").write_text("".join(shown))
     examples = model.read_entries(tmp_path / "shown.yaml")
-    assert examples and all(entry in model.read_entries(model.FOLDER) for entry in examples)
+    entries = [entry | {"place": ""} for entry in model.read_entries(model.FOLDER)]
+    assert examples and all(entry | {"place": ""} in entries for entry in examples)
+
+
+def test_what_is_generated_names_the_line_that_declares_it() -> None:
+    """In tracebacks, in the docstring of a node, behind the `def` of a kernel."""
+    from internals._generated import autograd_nodes
+
+    for name in ("aten::addmv", "aten::add_.Tensor", "aten::abs.out", "aten::arccos", "aten::linalg_det"):
+        op = dispatcher.operators[name]
+        path, line = op.call.__code__.co_filename.partition(", ")[0].rsplit(":", 1)
+        declared = Path(path).read_text(encoding="utf-8").splitlines()[int(line) - 1]
+        assert declared.startswith(f"- func: {name.removeprefix('aten::').partition('.')[0].removesuffix('_')}")
+    place = re.search(r"\((derivatives/\w+\.yaml):(\d+)\)", autograd_nodes.MulBackward0.__doc__ or "")
+    assert place is not None
+    lines = (Path(torch.__file__).parent / "autograd" / place[1]).read_text(encoding="utf-8").splitlines()
+    assert lines[int(place[2]) - 1].startswith("- name: mul.Tensor(")
