@@ -18,7 +18,6 @@ How the real one differs: 1.0.1 computed everything in float, and has the promot
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +27,7 @@ from internals.aten.tensor_iterator import watch
 from internals.core import dtype as dt
 from internals.core.device import CPU, META
 from internals.core.dtype import dtype
-from internals.core.geometry import Geometry, bytes_spanned, contiguous_geometry, default_keys, geometry
+from internals.core.geometry import Geometry, bytes_spanned, contiguous_geometry, geometry
 from internals.core.grad_mode import set_grad_mode
 from internals.core.storage import Storage
 from internals.core.tensor_impl import TensorImpl, make
@@ -111,7 +110,7 @@ class Observer:
     def give(self, v: Value, step: Step) -> None:
         """`v` is a new tensor that `step` makes."""
         g = contiguous_geometry(step.sizes, step.dtype, META)
-        result = _as_if_on_cpu(make(Storage.allocate(g.nbytes, META), g))
+        result = make(Storage.allocate(g.nbytes, META), g)
         self.values[v] = result
         self.know(result, step)
 
@@ -157,7 +156,7 @@ class Observer:
             self.know(value, Number(self.names.value(v), i, a))
             return value
         _check(a.dtype)
-        t = _as_if_on_cpu(make(Storage.allocate(bytes_spanned(a), META), _on_meta(a)))
+        t = make(Storage.allocate(bytes_spanned(a), META), _on_meta(a))
         self.know(t, Read(self.names.value(v), i, t))
         return t
 
@@ -191,7 +190,6 @@ class Observer:
         _check(r.dtype)
         source = next((x for x in inputs if isinstance(x, TensorImpl)), None)
         made = self.made.get(id(source))
-        _as_if_on_cpu(r)
         if not r._geometry.numel:
             self.know(r, Step(name, None, (), {}, r.dtype, r.dtype, tuple(r.shape), node))
         elif isinstance(made, Read) and source is not None and r._storage is source._storage:
@@ -218,7 +216,6 @@ class Observer:
         numbers = dict(loop.keywords) if loop.__class__ is partial else {}
         if decisions.result_dtype is not t.dtype:
             raise NotFusable(f"{self.node.kind()} converts its result")
-        _as_if_on_cpu(t)
         step = Step(
             "", loop, tuple(operands), numbers, decisions.common_dtype, t.dtype, tuple(t.shape), self.node
         )  # fmt: skip
@@ -277,11 +274,3 @@ def _check(d: dtype) -> None:
 
 def _on_meta(g: Geometry) -> Geometry:
     return geometry(g.sizes, g.strides, g.dtype, META)
-
-
-def _as_if_on_cpu(t: Any) -> Any:
-    """The dispatcher sends `t` to the kernels of the CPU, where `TensorIterator` sees that there is no memory."""
-    g = t._geometry
-    with suppress(AttributeError):
-        t._geometry = geometry(g.sizes, g.strides, g.dtype, META, default_keys(CPU))
-    return t

@@ -32,7 +32,7 @@ from internals.jit.ir import Graph
 from internals.jit.operators.properties import changes_grad_mode
 from internals.jit.passes.cse import cse
 from internals.jit.passes.dce import dce
-from internals.jit.passes.fuser_chunks import fuse_chunk, move_chunk_up, split_broadcasting_chunks
+from internals.jit.passes.fuser_chunks import CASTS, fuse_chunk, move_chunk_up, split_broadcasting_chunks
 from internals.jit.passes.fuser_rows import is_of_rows
 from internals.jit.passes.fuser_shapes import drop_outputs_used_only_in_size, simplify_shape_expressions
 from internals.jit.passes.overloads import NOT_CONSTANT, constant, named_constant, overload_of
@@ -52,13 +52,6 @@ if TYPE_CHECKING:
 GROUP = "prim::FusionGroup"
 SUM_TO_SIZE = "prim::SumToSize"
 
-CASTS = frozenset({"aten::type_as", "aten::to.dtype", "aten::to.other", "aten::to.prim_dtype"})
-
-# Where an argument of the graph may stand that is a number: what it is does not change which loop runs.
-TAKES_NUMBERS = frozenset(f"aten::{name}.Scalar" for name in (
-    "add", "sub", "mul", "div", "rsub", "eq", "ne", "ge", "gt", "le", "lt",
-))  # fmt: skip
-
 
 @graph_pass("gather pointwise operations for fusion")
 def graph_fuser(graph: Graph) -> bool:
@@ -76,13 +69,14 @@ def is_simple_map(node: Node) -> bool:
     if node.kind() == SUM_TO_SIZE:
         return True
     name = overload_of(node)
-    if name not in CASTS and name.removeprefix("aten::") not in POINTWISE:
+    if node.kind() not in CASTS and name.removeprefix("aten::") not in POINTWISE:
         return is_of_rows(node)
     for i, v in enumerate(node.inputs()):
         if not (is_tensor(v) or v.node().kind() == "prim::Constant"):
-            if i != 1 or name not in TAKES_NUMBERS or not _is_given_number(v):
+            # In `x + 2` it does not matter for the loop what the number is; in `x ** 2` it does.
+            if i != 1 or not name.endswith(".Scalar") or not _is_given_number(v):
                 return False
-    return name in CASTS or (node.outputsSize() == 1 and has_loop(node))
+    return node.outputsSize() == 1 and has_loop(node)
 
 
 def has_loop(node: Node) -> bool:
