@@ -17,10 +17,9 @@
     same_as     another operator's name, instead of a kernel: `arccos` is `acos`, and its twins are the twins of that.
     python_module   where Python finds the function instead: nn, linalg, fft, special.
     dispatch    key: module.function under internals/aten/native; "cuda.module.function" lies under internals/cuda/native. Several
-                keys may share a kernel: "CPU, CUDA" is for one that hands TensorIterator a loop, which is Meta's, too.
-                Where each has its own, Meta's is what they begin with: it checks the arguments and makes the result,
-                by geometry alone. A Composite key says that the
-                kernel calls other ops: Implicit, and autograd sees those; Explicit, and it has a derivative, and so a node.
+                keys may share a kernel: "CPU, CUDA" is for one that hands TensorIterator a loop, which is Meta's, too;
+                "CPU, Meta" for one that looks at no data where nothing is stored. A Composite key says that the kernel
+                calls other ops: Implicit, and autograd sees those; Explicit, and it has a derivative, and so a node.
 
 `load()` gives every overload, the derived in-place and out= twins included; `grouped()` sorts them under the name that
 Python sees.
@@ -288,7 +287,6 @@ def derive(function: NativeFunction, twin: str) -> NativeFunction:
     kernels = {
         explicit.get(key, key): f"_generated.{_variants_module(function, key)}.{_identifier(schema)}"
         for key in function.kernels
-        if key != "Meta" or function.kernels[key] == function.kernels["CPU"]
     }
     tags = dict.fromkeys(function.tags)
     if schema.is_inplace and s.is_view:

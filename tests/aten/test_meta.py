@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.aten.op_arguments import arguments
-from tests.aten.test_op_fuzz import OPS, build, is_called
 
 import internals
 from internals.core.device import META
@@ -22,6 +20,8 @@ from internals.core.dispatcher import OperatorHandle
 from internals.core.geometry import bytes_spanned, geometry
 from internals.core.storage import Storage
 from internals.core.tensor_impl import TensorImpl, make
+from tests.aten.op_arguments import arguments
+from tests.aten.test_op_fuzz import OPS, build, is_called
 from tests.support import full, outcome
 
 CALLS = 40 if full() else 8
