@@ -1,7 +1,7 @@
 """What torchvision's models are made of, in `tests/golden/models/*.txt`: names, shapes, dtypes in the `state_dict`, printed form.
 
-`python -m tests.models.golden_models`, with real PyTorch and torchvision installed, writes the files. What torchvision does not have
-(`gpt`, `vit_tiny`) is built by running our own file with real PyTorch.
+`python -m tests.models.golden_models`, with real PyTorch and torchvision installed, writes the files. What torchvision does not
+have (`gpt`, `vit_tiny`) is built by running our own file with real PyTorch.
 """
 
 from __future__ import annotations
