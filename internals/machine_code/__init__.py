@@ -21,7 +21,8 @@ The floors, from the top:
   inner loops of convolutions) enters here.
 - `cache`: object files on disk, so that numba is imported only where something is compiled for the first time. `trust`: which of
   them are run, those that no other user could have written.
-- `entry`, `parallel` and `pool`: calling what was loaded, on one thread or several. `settings`: when the operators do so.
+- `records`: many arguments as one. `entry`, `parallel` and `pool`: calling what was loaded, on one
+  thread or several. `settings`: when the operators do so.
 - Beside them, `vector_math`: exp, sin and the rest for kernels; `limits`: what this machine can do at most, measured.
 
 How the real one differs: ATen's kernels are C++, compiled ahead of time for three levels of vector instructions

@@ -10,30 +10,25 @@ How the real one differs: `_scaled_dot_product_flash_attention_for_cpu` also tak
 from __future__ import annotations
 
 import ctypes
-from functools import cache as once
 from functools import lru_cache
 from math import ceil
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from internals.core import dtype as dt
-from internals.core.dtype import dtype
 from internals.core.geometry import Geometry
 from internals.core.tensor_impl import backed_ptr
 from internals.machine_code import kernel, template
 from internals.machine_code.entry import Entry
-from internals.machine_code.llvm import entry_from_ir
 from internals.machine_code.parallel import get_num_threads
 from internals.machine_code.pool import PARTS_A_THREAD
 
-from . import batches
-from .attention_code import SIGNATURE, text
+from . import gemm
 from .copying import plan_copy
 from .pieces import keys_for, row_exp, row_largest
-from .ready import ready
-from .scratch import Scratch
-from .typed import FLOATS
+from .ready import FLOATS, ready
+from .registers import register_for
+from .scratch import Scratch, Table
 
 BLOCK = 12  # queries at a time: tiles of most heights fit in
 MOST_KEYS = 1 << 13
@@ -68,8 +63,8 @@ class Plan(NamedTuple):
     entry: Entry
     items: int
     grain: int
-    functions: tuple[int, int, int]
-    numbers: tuple[Any, ...]
+    numbers: tuple[Any, ...]  # all arguments but addresses of tensors and the factor
+    tables: tuple[Table, Table]
     copy: Any
     copied: int
 
@@ -83,10 +78,8 @@ def attend(query: Any, key: Any, value: Any, out: Any, factor: float, is_causal:
     dtype, n_keys, pieces = query.dtype, key._geometry.sizes[2], PARTS_A_THREAD * get_num_threads()
     keys, scores, taken = Scratch(plan.copied, dtype), Scratch(2 * pieces * BLOCK * n_keys, dtype), ctypes.c_int64(0)
     plan.copy.run(keys.data_ptr(), backed_ptr(key))
-    addresses = backed_ptr(query), keys.data_ptr(), backed_ptr(value), backed_ptr(out), scores.data_ptr()
-    plan.entry.parallel(
-        plan.items, plan.grain, *plan.functions, *addresses, ctypes.addressof(taken), *plan.numbers, factor
-    )
+    tensors = backed_ptr(query), keys.data_ptr(), backed_ptr(value), backed_ptr(out), scores.data_ptr()
+    plan.entry.parallel(plan.items, plan.grain, *tensors, ctypes.addressof(taken), factor, *plan.numbers)
     return True
 
 
@@ -96,7 +89,7 @@ def _plan(q: Geometry, k: Geometry, v: Geometry, out: Geometry, is_causal: bool)
     fits = k.sizes == (batch, heads, n_keys, size) and v.sizes[:2] == (batch, heads)
     if q.dtype not in FLOATS or not fits or 0 in (*q.sizes, *v.sizes) or n_keys > MOST_KEYS:
         return None
-    if v.strides[3] != 1 or not batches.available(q.dtype):
+    if v.strides[3] != 1 or not gemm.available(q.dtype):
         return None
     number: Any = q.dtype.np
     bound = weights_of_rows.bind(T=number.type, W=np.float64, **keys_for(number.type))
@@ -107,16 +100,16 @@ def _plan(q: Geometry, k: Geometry, v: Geometry, out: Geometry, is_causal: bool)
     if weigh is None or copy is None:
         return None
     rows = min(BLOCK, n_queries)
-    tiles = [batches.best_tile(q.dtype, rows, columns) for columns in (n_keys, value_size)]
-    score, mix = (batches.entry(tile).address for tile in tiles)
-    sizes = heads, n_queries, n_keys, size, value_size, BLOCK, tiles[0].rows, tiles[1].rows, int(is_causal)
-    strides = *q.strides, *v.strides[:3], *out.strides[:3]
-    grain = max(1, batches.GRAIN // (BLOCK * n_keys * (size + value_size)))
+    tiles = [gemm.best_tile(q.dtype, rows, columns) for columns in (n_keys, value_size)]
+    score, mix = (gemm.entry(tile).address for tile in tiles)
+    from .attention_code import Attend, write_attend
+    from .vector_code import entry_of
+
+    tables = gemm.rows_apart(size, n_keys), gemm.rows_apart(n_keys, v.strides[2])
+    kernels = score, weigh.address, mix, tables[0].address, tables[1].address
+    sizes = heads, n_queries, n_keys, size, value_size, q.strides[3], BLOCK, tiles[0].rows, tiles[1].rows
+    numbers = *kernels, *q.strides[:3], *v.strides[:3], *out.strides[:3], *sizes, int(is_causal)
+    entry = entry_of(write_attend, Attend, register_for(q.dtype))
+    grain = max(1, gemm.GRAIN // (BLOCK * n_keys * (size + value_size)))
     items, copied = batch * heads * ceil(n_queries / BLOCK), batch * heads * size * n_keys
-    return Plan(_entry(q.dtype), items, grain, (score, weigh.address, mix), (*sizes, *strides), copy, copied)
-
-
-@once
-def _entry(dtype: dtype) -> Entry:
-    written = text("float" if dtype is dt.float32 else "double")
-    return entry_from_ir(written, "attend", written, SIGNATURE)
+    return Plan(entry, items, grain, numbers, tables, copy, copied)

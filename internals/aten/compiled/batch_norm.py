@@ -20,8 +20,8 @@ from internals.machine_code import inline, kernel, template
 from internals.machine_code.language import SUM_MAY_BE_REORDERED
 
 from ..native.memory_format import empty_as
+from .ready import FLOATS, typed
 from .rearranging import PIECE, piece_sum
-from .typed import FLOATS, typed
 
 EVALUATE = "*T *T *T *T *T *T i8 i8 i8 i8 f8"
 TRAIN = "*T *T *T *T *T *T *T *T i8 i8 i8 i8 i8 i8 i8 f8 f8"

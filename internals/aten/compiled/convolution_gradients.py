@@ -30,10 +30,10 @@ from ..native.memory_format import empty_as
 from . import depthwise, layouts, windows
 from . import rearranging as re
 from .convolving import convolution, convolve
+from .gemm import batched, best_tile, factors, gemm
 from .layouts import GRAIN, Window, as_images, chunks, contiguous, fill_columns, image_at, window_of
-from .product import Factors, best_tile, multiply, rows_apart
+from .ready import typed
 from .scratch import Scratch, Table
-from .typed import typed
 
 PIXELS = 1 << 20  # bytes of images whose places are summed at once
 ONE = Window((1, 1), (1, 1), (0, 0), (1, 1))
@@ -104,17 +104,12 @@ def _add_columns(g: TensorImpl, weight: TensorImpl, dx: TensorImpl, window: Wind
         groups * blocks, GRAIN // (terms * re.SIDE) + 1, backed_ptr(weight), turned.data_ptr(), terms, rows, blocks
     )
     together = min(images, max(1, layouts.CHUNK // (g.itemsize * plane * groups * rows)))
-    tile = best_tile(g.dtype, rows, together * plane)
-    places = max(together * plane, tile.columns)
+    places = together * plane
     joined = Scratch(outputs * places, g.dtype)
     matrix = Scratch(groups * rows * places, g.dtype)
-    f = Factors(
-        turned.data_ptr(), joined.data_ptr(), rows_apart(terms, places), matrix.data_ptr(), rows, places, places, groups,
-        terms * places, rows * places, groups,
-    )  # fmt: skip
     for first, n in chunks(images, together):
         fill_columns(g, first, n, (height, width), ONE, joined, places)
-        multiply(g.dtype, tile, f)
+        batched(g.dtype, turned.data_ptr(), joined.data_ptr(), matrix.data_ptr(), (groups, rows, terms, places))
         typed(windows.add_columns, windows.ADD_COLUMNS, g.dtype).parallel(
             n * channels, GRAIN // (dx_height * dx_width) + 1, matrix.data_ptr(), image_at(dx, first), *window.kernel, channels,
             height, width, dx_height, dx_width, *window.padding, *window.stride, *window.dilation, places, plane, *dx.stride(),
@@ -140,10 +135,9 @@ def weight_gradient(g: TensorImpl, x: TensorImpl, like: TensorImpl, how: How, gr
     whole_rows = groups == 1 and apart_w == 1  # what a row of the kernel meets is one piece of memory
     piece = kernel_w * inputs if whole_rows else inputs
     tile = best_tile(g.dtype, per_group, piece, exact=True)
-    run = ceil(piece / tile.columns) * tile.columns
-    line = run if whole_rows else kernel_w * run
+    line = kernel_w * inputs
     sums = Scratch(kernel_h * outputs * line, g.dtype)
-    pixels = Scratch(together * image + run, g.dtype)
+    pixels = Scratch(together * image, g.dtype)
     joined = Scratch(outputs * together * height * width, g.dtype)
     a, b, c, item = joined.data_ptr(), pixels.data_ptr(), sums.data_ptr(), g.itemsize
     for first, n in chunks(images, together):
@@ -156,20 +150,16 @@ def weight_gradient(g: TensorImpl, x: TensorImpl, like: TensorImpl, how: How, gr
                 address + number * group * item
                 for address, number in ((a, per_group * places), (b, inputs), (c, per_group * line))
             )
-            f = Factors(left, right, offsets, to, per_group, run, line)
+            f = factors(tile, left, right, offsets, to, per_group, piece, line)._replace(adding=int(first > 0))
             if whole_rows:
-                many = f._replace(images=kernel_h, x_image=apart_h * row, out_image=outputs * line)
-                multiply(g.dtype, tile, many, first > 0)
+                gemm(tile, f._replace(x_matrix=apart_h * row, out_matrix=outputs * line), kernel_h)
                 continue
             for i in range(kernel_h):
-                many = f._replace(
-                    x=right + i * apart_h * row * item, out=to + i * outputs * line * item, images=kernel_w,
-                    x_image=apart_w * channels, out_image=run,
-                )  # fmt: skip
-                multiply(g.dtype, tile, many, first > 0)
+                moved = f._replace(x=right + i * apart_h * row * item, out=to + i * outputs * line * item)
+                gemm(tile, moved._replace(x_matrix=apart_w * channels, out_matrix=inputs), kernel_w)
     typed(re.collect_weights, re.COLLECT_WEIGHTS, g.dtype).parallel(
         outputs, GRAIN // (line * kernel_h) + 1, sums.data_ptr(), backed_ptr(dw), inputs, kernel_h, kernel_w, line,
-        outputs * line, inputs if whole_rows else run,
+        outputs * line, inputs,
     )  # fmt: skip
     return dw
 

@@ -24,10 +24,12 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+from internals.core.dtype import dtype
 from internals.core.tensor_impl import TensorImpl, backed_ptr
 
 from ..native.memory_format import empty_as
-from . import layouts, product
+from . import gemm, layouts, windows
+from .gemm import batched, best_tile, effort, factors
 from .layouts import (
     Plan,
     Window,
@@ -40,11 +42,16 @@ from .layouts import (
     lay_out,
     planned,
     window_of,
-)  # fmt: skip
-from .product import Factors, best_tile, multiply, rows_apart
+)
+from .ready import typed
 from .scratch import Scratch
 
-COPY = 30  # what copying an element costs, in multiplications
+COPY = 150  # what copying an element costs, in multiplications: it has to come back from a larger cache
+
+
+def available(dtype: dtype) -> bool:
+    """Whether there are kernels for this dtype."""
+    return gemm.available(dtype) and typed(windows.lay_out, windows.LAY_OUT, dtype) is not None
 
 
 def convolution(
@@ -66,8 +73,8 @@ def convolve(x: TensorImpl, weight: int, bias: Any, out: TensorImpl, window: Win
     plan = planned(window, channels // groups, *size, height, width)
     rows, places = outputs // groups, images * height * width
     tile, tile_of_columns = best_tile(x.dtype, rows, plan.places), best_tile(x.dtype, rows, places)
-    in_place = images * product.effort(tile, rows, plan.places)
-    by_columns = product.effort(tile_of_columns, rows, places) + COPY * places
+    in_place = images * effort(tile, rows, plan.places)
+    by_columns = effort(tile_of_columns, rows, places) + COPY * places
     if in_place <= by_columns:
         _read_where_it_lies(x, weight, bias, out, window, groups, plan, tile)
     else:
@@ -75,12 +82,12 @@ def convolve(x: TensorImpl, weight: int, bias: Any, out: TensorImpl, window: Win
 
 
 def _read_where_it_lies(
-    x: TensorImpl, weight: int, bias: Any, out: TensorImpl, window: Window, groups: int, plan: Plan, tile: product.Tile
+    x: TensorImpl, weight: int, bias: Any, out: TensorImpl, window: Window, groups: int, plan: Plan, tile: Any
 ) -> None:  # fmt: skip
     (images, channels, _, _), (_, outputs, _, width) = x.shape, out.shape
-    inputs, rows, places = channels // groups, outputs // groups, max(plan.places, tile.columns)
-    copied = not (plan.as_it_lies and x.is_contiguous() and places == plan.places)
-    cut = not (plan.columns == width and bias is None and out.is_contiguous() and places == plan.places)
+    inputs, rows, places = channels // groups, outputs // groups, plan.places
+    copied = not (plan.as_it_lies and x.is_contiguous())
+    cut = not (plan.columns == width and bias is None and out.is_contiguous())
     together = max(1, layouts.CHUNK // (x.itemsize * (copied * channels * plan.plane + cut * outputs * places + 1)))
     together = min(images, together)
     laid = Scratch(together * channels * plan.plane + places, x.dtype) if copied else None
@@ -88,12 +95,13 @@ def _read_where_it_lies(
     for first, n in chunks(images, together):
         if laid:
             lay_out(x, first, n, plan, window, laid)
-        f = Factors(
-            weight, laid.data_ptr() if laid else image_at(x, first), plan.offsets,
-            sums.data_ptr() if sums else image_at(out, first), rows, places, places, n * groups, inputs * plan.plane,
-            rows * places, groups,
-        )  # fmt: skip
-        multiply(x.dtype, tile, f)
+        source, target = (
+            laid.data_ptr() if laid else image_at(x, first),
+            sums.data_ptr() if sums else image_at(out, first),
+        )
+        g = factors(tile, weight, source, plan.offsets, target, rows, places, places)
+        apart = {"a_matrix": rows * plan.offsets.size, "x_matrix": inputs * plan.plane, "out_matrix": rows * places}
+        gemm.gemm(tile, g._replace(turns=groups, **apart), n * groups)
         if sums:
             cut_out(sums, bias, out, first, n, (outputs * places, places, plan.columns))
 
@@ -102,15 +110,10 @@ def _lay_out_columns(x: TensorImpl, weight: int, bias: Any, out: TensorImpl, win
     (images, channels, _, _), (_, outputs, height, width) = x.shape, out.shape
     rows, terms, plane = outputs // groups, channels // groups * prod(window.kernel), height * width
     together = min(images, max(1, layouts.CHUNK // (x.itemsize * plane * (terms * groups + outputs))))
-    tile = best_tile(x.dtype, rows, together * plane)
-    places = max(together * plane, tile.columns)
+    places = together * plane
     matrix = Scratch(groups * terms * places, x.dtype)
     sums = Scratch(outputs * places, x.dtype)
-    f = Factors(
-        weight, matrix.data_ptr(), rows_apart(terms, places), sums.data_ptr(), rows, places, places, groups,
-        terms * places, rows * places, groups,
-    )  # fmt: skip
     for first, n in chunks(images, together):
         fill_columns(x, first, n, (height, width), window, matrix, places)
-        multiply(x.dtype, tile, f)
+        batched(x.dtype, weight, matrix.data_ptr(), sums.data_ptr(), (groups, rows, terms, places))
         cut_out(sums, bias, out, first, n, (plane, places, width))

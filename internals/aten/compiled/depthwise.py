@@ -20,8 +20,8 @@ from internals.machine_code import inline, kernel, template
 from internals.machine_code.language import SUM_MAY_BE_REORDERED
 
 from .layouts import CHUNK, GRAIN, Plan, Window, chunks, image_at, lay_out, planned
+from .ready import typed
 from .scratch import Scratch
-from .typed import typed
 from .windows import behind_inside, first_inside
 
 INPUT_GRADIENT = "*T *T *T" + " i8" * 18

@@ -19,8 +19,8 @@ import numpy as np
 from internals.core.tensor_impl import TensorImpl, alias, array, backed_ptr, empty_contiguous
 
 from . import windows
+from .ready import typed
 from .scratch import Scratch, Table
-from .typed import typed
 
 CHUNK = 1 << 22  # bytes of copies and sums that are worked on at once
 GRAIN = 1 << 14  # elements that a thread should copy at least

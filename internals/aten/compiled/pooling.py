@@ -23,8 +23,8 @@ from internals.core.tensor_impl import TensorImpl, alias, backed_ptr
 from internals.machine_code import kernel, template
 
 from .layouts import CHUNK, Plan, Window, chunks, lay_out, planned, window_of
+from .ready import FLOATS, typed
 from .scratch import Scratch, Table
-from .typed import FLOATS, typed
 from .windows import behind_inside, first_inside
 
 T = template("T")

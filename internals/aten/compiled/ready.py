@@ -1,15 +1,24 @@
 """The machine code of a kernel, or None where there cannot be any: then numpy serves, as for small tensors.
 
-How the real one differs: `DispatchStub` always finds a kernel, if only the one without vector instructions.
+How the real one differs: `DispatchStub` always finds a kernel, if only the one without vector
+instructions; templates over a dtype are instantiated for each when the library is built
+(`AT_DISPATCH_FLOATING_TYPES`).
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
+import numpy as np
+
+from internals.core import dtype as dt
+from internals.core.dtype import dtype
 from internals.machine_code.language import Kernel
+
+FLOATS = (dt.float32, dt.float64)
 
 _refused: set[Any] = set()
 SWITCH = "INTERNALS_COMPILED_KERNELS=0 switches compiled kernels off"
@@ -34,6 +43,14 @@ def ready(kernel: Kernel, signature: str, aliasing: bool = False) -> Any:
                 )
             _refused.add(ImportError if missing else None)
     return found
+
+
+@cache
+def typed(kernel: Kernel, signature: str, dtype: dtype) -> Any:
+    """The machine code of `kernel` with T bound; in `signature`, T stands for its type. None where
+    numpy has to serve."""
+    number: Any = dtype.np
+    return ready(kernel.bind(T=number.type), signature.replace("T", np.dtype(number).str[1:]))
 
 
 def compiles(attempt: Callable[[], object], otherwise: str) -> bool:

@@ -84,7 +84,7 @@ def work(places: int, weight: Any, groups: int) -> int:
 
 def compiled_fits(input: Any, weight: Any) -> bool:
     """Whether there are compiled kernels for these tensors: float32 or float64, in one or two dimensions."""
-    from internals.aten.compiled.product import available
+    from internals.aten.compiled.convolving import available
 
     return weight.dim() <= 4 and bool(weight.numel()) and available(input.dtype)
 

@@ -153,9 +153,9 @@ def _is_like(t: TensorImpl, g: Geometry) -> bool:
 def _multiply_batches(a: TensorImpl, b: TensorImpl, out: TensorImpl) -> None:
     """Fill `out`, which is contiguous, with the products: many small ones by machine code, others by BLAS."""
     if out._geometry.numel * a._geometry.sizes[2] >= settings.least:
-        from internals.aten.compiled.batches import multiply
+        from internals.aten.compiled.gemm import bmm
 
-        if multiply(a, b, out):
+        if bmm(a, b, out):
             return
     product(array(a), array(b), array(out))
 
@@ -172,9 +172,9 @@ def _dot(g: Geometry, a: TensorImpl, b: TensorImpl) -> Any:
 
 def _dots(a: TensorImpl, b: TensorImpl, addend: Any, result: TensorImpl) -> bool:
     """Whether machine code filled `result`, as it does for few rows times a large transposed matrix."""
-    from internals.aten.compiled.dots import dots
+    from internals.aten.compiled import gemm
 
-    return len(b._geometry.sizes) == 2 and dots(a, b, addend, result)
+    return len(b._geometry.sizes) == 2 and gemm.dot(a, b, addend, result)
 
 
 def product(a: Any, b: Any, out: Any = None) -> Any:

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import internals as torch
-from internals.aten.compiled import attention, batches
-from internals.aten.compiled.batches_code import Tile
-from internals.aten.compiled.tile_code import Vector
+from internals.aten.compiled import attention, gemm
+from internals.aten.compiled.gemm_code import Gemm, Tile
+from internals.aten.compiled.registers import Vector
 from internals.machine_code.settings import compiled_kernels
 from internals.nn.functional import scaled_dot_product_attention
 from tests.core.large_results import few_numbers
@@ -53,7 +53,7 @@ def test_any_size_and_strides(sizes: tuple[int, ...], of_a: Any, of_b: Any, dtyp
     a, b = made(1, dtype, (batch, rows, terms), of_a), made(2, dtype, (batch, terms, columns), of_b)
     out = torch.full((batch, rows, columns), float("nan"), dtype=dtype)
     with compiled_kernels(threshold=0):
-        assert batches.multiply(a, b, out)
+        assert gemm.bmm(a, b, out)
     assert close(out, product(a, b), terms)
     with compiled_kernels(False):
         assert close(torch.bmm(a, b), product(a, b), terms)
@@ -66,11 +66,15 @@ def test_every_tile(sizes: tuple[int, ...], dtype: Any, data: Any) -> None:
     batch, rows, terms, columns = sizes
     a, b = made(1, dtype, (batch, rows, terms), ORDERS[0]), made(2, dtype, (batch, terms, columns), ORDERS[0])
     memory = torch.full((batch, rows, columns + 2), float("nan"), dtype=dtype)
-    tile = data.draw(st.sampled_from(batches.tiles(dtype)))
+    tile = data.draw(st.sampled_from(gemm.tiles(dtype)))
     two, some = Vector(tile.vector.number, 2), Vector(tile.vector.number, 32 // dtype.itemsize)
     tile = data.draw(st.sampled_from([tile, tile._replace(vector=two), Tile(some, 6, 2, 1)]))
-    numbers = rows, columns, terms, *a.stride(), *b.stride()[:2], *memory.stride()[:2], -0.5
-    batches.entry(tile)(0, batch * -(-rows // tile.rows), a.data_ptr(), b.data_ptr(), memory.data_ptr(), *numbers)
+    offsets, (a_matrix, a_row, a_term) = gemm.rows_apart(terms, b.stride(1)), a.stride()
+    g = Gemm(
+        a.data_ptr(), b.data_ptr(), offsets.address, memory.data_ptr(), rows, columns, terms, columns, a_row, a_term,
+        memory.stride(1), b.stride(0), memory.stride(0), a_matrix, factor=-0.5,
+    )  # fmt: skip
+    gemm.entry(tile)(0, batch * -(-rows // tile.rows), *g)
     assert close(memory[:, :, :columns].contiguous(), -0.5 * product(a, b), terms)
     assert bool(memory[:, :, columns:].isnan().all())  # nothing is written behind the rows
 
@@ -104,7 +108,7 @@ def test_small_large_and_others_stay_with_blas() -> None:
         b = torch.ones(batch, columns, terms, dtype=dtype).transpose(1, 2)
         b = b if transposed else b.contiguous()
         a, out = torch.ones(batch, rows, terms, dtype=dtype), torch.empty(batch, rows, columns, dtype=dtype)
-        return batches.multiply(a, b, out)
+        return gemm.bmm(a, b, out)
 
     assert multiply(64, 8, 8, 8) and multiply(64, 8, 8, 8, transposed=True) and multiply(64, 1, 64, 64)
     assert not multiply(2, 3, 4, 5)

@@ -247,7 +247,7 @@ def test_kernels_compile_for_cpus_without_avx512(cpu: str) -> None:
         pytest.skip("this LLVM makes code for its own kind of CPU, which is not x86-64")
     target = llvm.Target.from_default_triple()
     machine = target.create_target_machine(cpu=cpu, features="", opt=3, reloc="pic", jit=True)
-    for text in (direct.write(direct.Tile(1, 3, 1, 16, 16)), winograd.write(winograd.WinogradTile(2, 2, 1))):
+    for text in (direct.write_direct(direct.Tile(1, 3, 1, 16, 16)), winograd.write_winograd(winograd.WinogradTile(2, 2, 1))):
         module = llvm.parse_assembly(text)
         module.verify()
         assembly = machine.emit_assembly(module)

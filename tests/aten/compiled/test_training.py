@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 import internals
 from internals._generated import ops
-from internals.aten.compiled import product, rearranging, windows
+from internals.aten.compiled import convolving, gemm, rearranging, windows
+from internals.aten.compiled.gemm import best_tile, factors, rows_apart, tiles
+from internals.aten.compiled.gemm_code import Gemm, Tile
 from internals.aten.compiled.layouts import Window, planned
-from internals.aten.compiled.product import Factors, best_tile, multiply, rows_apart, tiles
-from internals.aten.compiled.product_code import SIGNATURE, Tile, text
-from internals.aten.compiled.tile_code import Vector
+from internals.aten.compiled.registers import Vector
 from internals.aten.native import convolution as native
 from internals.core import dtype as dt
 from internals.machine_code import compiled_kernels
-from internals.machine_code.llvm import CompileError, entry_from_ir
+from internals.machine_code.llvm import CompileError
 from internals.nn import functional as F
 from tests.core.large_results import few_numbers
 from tests.nn.test_convolution import by_definition
@@ -28,16 +28,16 @@ from tests.side_by_side import check, ours
 from tests.support import assert_same, examples, to_numpy
 
 TILES = [
-    *tiles(dt.float32), *tiles(dt.float64), Tile(Vector("float", 8), 6, 2), Tile(Vector("double", 4), 4, 3),
-    Tile(Vector("float", 4), 2, 5),
+    *tiles(dt.float32), *tiles(dt.float64), Tile(Vector("f4", 8), 6, 2, 1), Tile(Vector("f8", 4), 4, 3, 2),
+    Tile(Vector("f4", 4), 2, 5, 2),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("tile", TILES, ids=str)
 @pytest.mark.parametrize("adding", [False, True])
-def test_product_of_every_tile(tile: Tile, adding: bool) -> None:
+def test_gemm_of_every_tile(tile: Tile, adding: bool) -> None:
     """Also those of CPUs with smaller registers: LLVM splits or joins what this one cannot hold."""
-    random, number = np.random.default_rng(0), {"float": np.float32, "double": np.float64}[tile.vector.number]
+    random, number = np.random.default_rng(0), np.dtype(tile.vector.number)
     images, turns, terms = 4, 2, 5
     rows, columns = (tile.rows * 2, tile.columns * 3) if adding else (tile.rows * 2 + 1, tile.columns * 3 + 1)
     weights = random.standard_normal((turns, rows, terms)).astype(number)
@@ -48,30 +48,18 @@ def test_product_of_every_tile(tile: Tile, adding: bool) -> None:
     b = np.stack([x[:, o : o + columns] for o in offsets], 1)
     expected[..., :columns] = np.stack([weights[i % turns] @ b[i] for i in range(images)])
     expected[..., :columns] += out[..., :columns] if adding else 0
-    entry = entry_from_ir(text(tile), "product", text(tile), SIGNATURE)
     block = tile.columns * 2
     addresses = (a.ctypes.data for a in (weights, x, offsets, out))
-    items = images * -(-rows // tile.rows) * -(-columns // block)
-    entry(
-        0,
-        items,
-        *addresses,
-        rows,
-        terms,
-        columns,
-        block,
-        turns,
-        rows * terms,
-        200 + columns,
-        out[0].size,
-        columns + 2,
-        adding,
-    )
+    g = Gemm(
+        *addresses, rows, columns, terms, block, terms, 1, columns + 2, 200 + columns, out[0].size, rows * terms, turns,
+        int(adding),
+    )  # fmt: skip
+    gemm.entry(tile)(0, images * -(-rows // tile.rows) * -(-columns // block), *g)
     np.testing.assert_allclose(out, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", [dt.float32, dt.float64])
-def test_product_on_threads_is_that_on_one(dtype: dt.dtype) -> None:
+def test_gemm_on_threads_is_that_on_one(dtype: dt.dtype) -> None:
     random = np.random.default_rng(1)
     a, b = (random.standard_normal(s).astype(dtype.np) for s in ((50, 33), (33, 400)))
     c = np.empty((50, 400), dtype.np)
@@ -81,9 +69,8 @@ def test_product_on_threads_is_that_on_one(dtype: dt.dtype) -> None:
     try:
         for threads in (1, 3):
             internals.machine_code.set_num_threads(threads)
-            multiply(
-                dtype, tile, Factors(a.ctypes.data, b.ctypes.data, rows_apart(33, 400), c.ctypes.data, 50, 400, 400)
-            )
+            offsets = rows_apart(33, 400)
+            gemm.gemm(tile, factors(tile, a.ctypes.data, b.ctypes.data, offsets, c.ctypes.data, 50, 400, 400))
             results.append(c.copy())
     finally:
         internals.machine_code.set_num_threads(before)
@@ -94,7 +81,6 @@ def test_product_on_threads_is_that_on_one(dtype: dt.dtype) -> None:
 def test_tiles_for_every_number_of_rows() -> None:
     for d in (dt.float32, dt.float64):
         for rows in range(1, 40):
-            assert best_tile(d, rows, 100).rows <= rows
             assert rows % best_tile(d, rows, 100, exact=True).rows == 0
 
 
@@ -327,13 +313,15 @@ def test_without_a_compiler_numpy_serves(monkeypatch: pytest.MonkeyPatch) -> Non
     make = ours()
     x, w = make(2, 16, 40, 40), make(16, 16, 3, 3)
     expected = F.conv2d(x, w)
-    product.available.cache_clear()
-    monkeypatch.setattr(product, "_entry", refuse)
+    gemm.available.cache_clear()
+    monkeypatch.setattr(gemm, "entry", refuse)
     try:
-        with pytest.warns(UserWarning, match="convolutions go by numpy, more slowly: no vectors today"):
+        with pytest.warns(
+            UserWarning, match="matrix products and convolutions go by numpy, more slowly: no vectors today"
+        ):
             found = F.conv2d(x, w)
     finally:
-        product.available.cache_clear()
+        gemm.available.cache_clear()
     assert_same(found, to_numpy(expected), rtol=1e-4, atol=1e-4)
 
 
@@ -352,7 +340,7 @@ def test_kernels_are_plain_python() -> None:
     turned = np.empty(12, np.float32)
     rearranging.exchange_channels.bind(T=np.float32)(0, 1, x[0].reshape(-1), turned, 2, 2, 3, 1)
     np.testing.assert_array_equal(turned.reshape(2, 2, 3), x[0].reshape(2, 2, 3).swapaxes(0, 1)[..., ::-1])
-    assert product.available(dt.float32) and not product.available(dt.float16)
+    assert convolving.available(dt.float32) and not convolving.available(dt.float16)
 
 
 def test_weight_gradients_of_many_images_are_summed_in_parts() -> None:

@@ -7,23 +7,22 @@ How the real one differs: oneDNN has an ordered list of implementations for each
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
 from math import ceil
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from internals.machine_code.entry import Entry
-from internals.machine_code.llvm import entry_from_ir, host
+from internals.machine_code.records import Pointer, flat
 
-from . import depthwise, direct, products, small_kernels, vector_code, winograd
-from .buffers import Buffer, address_of, aligned, aligned_zeros
-from .constants import LANES
+from .. import vector_code
+from ..registers import LANES, vector_registers
+from . import depthwise, direct, small_kernels, winograd
+from .buffers import NOWHERE, Buffer, address_of, aligned, aligned_zeros
 from .depthwise import DepthwiseTile
-from .direct import Tile
+from .direct import Ends, Steps, Tile
 from .problem import Problem, View
 from .runner import Step
-from .sources import version_of
 from .winograd import WinogradTile
 
 
@@ -65,23 +64,16 @@ class Direct(NamedTuple):
         view = View.of(p)
         weights, starts, counts = self.pack(p)
         inner = p.layer.weight.shape[3] if p.x.lanes == 1 else LANES
-        entry = kernel(Tile(self.rows, self.columns, self.blocks, inner, view.pixel_step, self.ahead))
-        groups, bias = len(starts), aligned(p.bias())
-        dilation = p.layer.dilation
-        row = p.x.row * dilation[0]
-        steps = (p.x.block, row, p.x.lanes * dilation[1])
-        arguments = (
-            view.x.address, address_of(weights), address_of(bias), view.residual.address, view.out.address, address_of(starts),
-            view.batch, groups, p.out.blocks, int(self.groups_fastest),
-            view.height, view.width,
-            *counts,
-            view.x.image, view.x.row, *steps,
-            0, weights[0].size,
-            *view.out[1:], *view.residual[1:],
-            p.layer.low, p.layer.high,
+        tile = Tile(self.rows, self.columns, self.blocks, inner, view.pixel_step, self.ahead)
+        groups, bias, dilation = len(starts), aligned(p.bias()), p.layer.dilation
+        record = direct.Direct(
+            view.x, pointer(weights), pointer(starts),
+            Ends(pointer(bias), view.residual, view.out, p.layer.low, p.layer.high),
+            view.batch, groups, p.out.blocks, int(self.groups_fastest), view.height, view.width, Steps(*counts),
+            Steps(p.x.block, p.x.row * dilation[0], p.x.lanes * dilation[1]), weights[0].size,
         )  # fmt: skip
         items = view.batch * groups * ceil(view.height / self.rows)
-        return Made(Step(entry, arguments, items, _share(items, p.threads)), (weights, bias, starts))
+        return Made(step(direct.write_direct, record, tile, items, p.threads), (weights, bias, starts))
 
     def pack(self, p: Problem) -> tuple[Any, Any, tuple[int, int, int]]:
         """The weights in the order of reading, one row for each group of blocks; where each finds its input; the outer steps."""
@@ -133,18 +125,15 @@ class Depthwise(NamedTuple):
         dilation = getattr(a, "dilation", (1, 1))
         n, _, h, w = out.sizes
         source, bias = x.place(*a.padding), aligned(bias)
-        entry = kernel(DepthwiseTile(self.columns, a.stride[1]))
-        arguments = (
-            source.address, address_of(weights), address_of(bias), residual.place().address if residual else 0,
-            out.place().address,
-            out.blocks, h, w, *kernel_size,
-            source.image, source.block, source.row * a.stride[0], source.row * dilation[0], LANES * dilation[1],
+        tile = DepthwiseTile(self.columns, a.stride[1])
+        record = depthwise.Depthwise(
+            source._replace(row=source.row * a.stride[0]), pointer(weights),
+            Ends(pointer(bias), residual.place() if residual else NOWHERE, out.place(), a.low, a.high),
+            out.blocks, h, w, *kernel_size, source.row * dilation[0], LANES * dilation[1],
             weights[0].size if len(weights) > 1 else 0,
-            *out.place()[1:], *(residual.place()[1:] if residual else (0, 0, 0)),
-            a.low, a.high,
         )  # fmt: skip
-        items = n * out.blocks * h
-        return Made(Step(entry, arguments, items, _share(items, threads)), (weights, bias))
+        made = step(depthwise.write_depthwise, record, tile, n * out.blocks * h, threads)
+        return Made(made, (weights, bias))
 
 
 class Winograd(NamedTuple):
@@ -163,7 +152,7 @@ class Winograd(NamedTuple):
         return f"Winograd F({self.m}, 3), {tile}{_prefetched(self.ahead)}"
 
     def make(self, p: Problem, scratch: Scratch) -> Made:
-        entry = kernel(WinogradTile(self.m, self.columns, self.blocks, self.ahead))
+        tile = WinogradTile(self.m, self.columns, self.blocks, self.ahead)
         n, _, height, width = p.out.sizes
         weights, bias = self.pack(p), aligned(p.bias())
         tiles_in_row = ceil(width / self.m)
@@ -174,18 +163,17 @@ class Winograd(NamedTuple):
         share = ceil(items / p.threads)  # what a thread does at once uses one part of the scratch memory
         size = (self.m + 2) ** 2 * group_tiles * LANES * (p.x.blocks + p.out.blocks)
         size_of_item = ceil(size / share / LANES) * LANES
-        residual = p.residual.place() if p.residual is not None else (0, 0, 0, 0)
-        x, out = p.x.place(*p.layer.padding), p.out.place()
+        residual = p.residual.place() if p.residual is not None else NOWHERE
         memory = scratch.address((size_of_item * share + size) * p.threads)
-        arguments = (
-            x.address, address_of(weights), address_of(bias), residual[0], out.address, memory,
-            size_of_item, tiles, tiles_in_row,
-            n * tiles, group_tiles, self.slices, slice_groups,
+        record = winograd.Winograd(
+            p.x.place(*p.layer.padding), pointer(weights),
+            Ends(pointer(bias), residual, p.out.place(), p.layer.low, p.layer.high),
+            memory, size_of_item, tiles, tiles_in_row, n * tiles, group_tiles, self.slices, slice_groups,
             p.x.blocks, p.out.blocks, height, width,
-            *x[1:], *out[1:], *residual[1:],
-            p.layer.low, p.layer.high,
         )  # fmt: skip
-        return Made(Step(entry, arguments, items, share), (weights, bias, scratch.array))
+        return Made(
+            step(winograd.write_winograd, record, tile, items, p.threads, share), (weights, bias, scratch.array)
+        )
 
     def pack(self, p: Problem) -> Any:
         """The weights at the points, (points, groups of blocks, input channels, blocks, 16)."""
@@ -220,41 +208,28 @@ def from_list(description: list[Any]) -> Algorithm:
     return found
 
 
-def kernel(tile: Tile | DepthwiseTile | WinogradTile) -> Entry:
-    """The machine code for a tile: loaded, or compiled for the first time on this machine."""
-    found = _kernels.get(tile)
-    if found is None:
-        module = {Tile: direct, DepthwiseTile: depthwise, WinogradTile: winograd}[type(tile)]
-        key = f"{tile.key} {version_of(module, products, vector_code)}"
-        symbol = module.__name__.rpartition(".")[2]
-        found = entry_from_ir(lambda: module.write(tile), symbol, key, module.SIGNATURE, optimize=False)
-        _kernels[tile] = found
-    return found
+def step(
+    write: Callable[..., str], record: tuple[Any, ...], tile: Any, items: int, threads: int, at_a_time: int = 0
+) -> Step:
+    """A step of the kernel for a tile; without `at_a_time` a thread takes as much as leaves several
+    turns for each."""
+    entry = vector_code.entry_of(write, type(record), *(() if tile is None else (tile,)))
+    return Step(entry, tuple(flat(record)), items, at_a_time or max(1, items // (threads * 6)))
 
 
-_kernels: dict[Any, Entry] = {}
+def small_step(name: str, record: tuple[Any, ...], items: int, threads: int) -> Step:
+    """A step of one of `small_kernels.py`."""
+    return step(getattr(small_kernels, f"write_{name}"), record, None, items, threads)
 
 
-def small_kernel(name: str) -> Entry:
-    """The machine code of one of `small_kernels.py`."""
-    found = _small_kernels.get(name)
-    if found is None:
-        write, signature = getattr(small_kernels, f"write_{name}"), getattr(small_kernels, name.upper())
-        key = f"{name} {version_of(small_kernels, vector_code)}"
-        found = _small_kernels[name] = entry_from_ir(write, name, key, signature, optimize=False)
-    return found
-
-
-_small_kernels: dict[str, Entry] = {}
-
-
-@cache
 def registers() -> int:
     """How many sums of 16 numbers fit into this CPU's registers, beside what they are made of."""
-    target = host()
-    if "+avx512f" in target:
-        return 28
-    return 6 if "+avx," in target or "aarch64" in target or "arm64" in target else 2
+    bits, count = vector_registers()
+    return 28 if bits == 512 else 6 if bits == 256 or count == 32 else 2
+
+
+def pointer(array: Any) -> Pointer:
+    return address_of(array)
 
 
 def _rows_of_groups(
@@ -286,8 +261,3 @@ def _rows_of_groups(
 
 def _prefetched(ahead: int) -> str:
     return ", prefetched" if ahead else ""
-
-
-def _share(items: int, threads: int) -> int:
-    """How many items a thread takes at a time."""
-    return max(1, items // (threads * 6))

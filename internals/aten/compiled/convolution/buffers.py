@@ -16,13 +16,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .constants import LANES
+from internals.machine_code.records import Pointer
+
+from ..registers import LANES
 
 
 class Place(NamedTuple):
     """Where something begins and how far images, blocks and rows are apart, in elements. `address` 0 is nothing."""
 
-    address: int
+    address: Pointer
     image: int
     block: int
     row: int

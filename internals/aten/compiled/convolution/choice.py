@@ -19,7 +19,9 @@ from typing import NamedTuple
 from internals.machine_code import cache
 from internals.machine_code.llvm import digest, host
 
-from . import algorithms, direct, products, vector_code, winograd
+from ..registers import LANES
+from ..vector_code import version_of
+from . import algorithms, direct, winograd
 from .algorithms import (
     Algorithm,
     Depthwise,
@@ -29,14 +31,13 @@ from .algorithms import (
     Winograd,
     from_list,
     registers,
-    small_kernel,
+    small_step,
     to_list,
 )
-from .buffers import Buffer
-from .constants import LANES
+from .buffers import NOWHERE, Buffer
 from .problem import Problem, View
-from .runner import Program, Step
-from .sources import version_of
+from .runner import Program
+from .small_kernels import Combine
 
 RUNS = 4
 PROMISING = 4  # direct tiles that are tried
@@ -56,7 +57,7 @@ class Choice(NamedTuple):
 
 def choose(p: Problem, scratch: Scratch, tell: Callable[[], None] = lambda: None) -> tuple[Choice, Made]:
     """The best algorithm for a layer, from the disk or by trying; `tell` is called before that, since it takes a while."""
-    key = digest("convolution choice", p.key, host(), version_of(algorithms, direct, products, vector_code, winograd))
+    key = digest("convolution choice", p.key, host(), version_of(*(m.__name__ for m in (algorithms, direct, winograd))))
     stored = cache.read(key, "json")
     if stored is not None:
         try:
@@ -163,8 +164,8 @@ def _evict(threads: int) -> None:
     """Fill the caches of all threads with something else; afterwards all of them are awake."""
     b = _ballast()
     place, (_, _, h, w) = b.place(), b.sizes
-    arguments = (place.address, 0, place.address, b.blocks, h, w, *place[1:], 0, 0, 0, *place[1:], -inf, inf)
-    Program([Step(small_kernel("combine"), arguments, h, 16)], threads).run()
+    record = Combine(place, NOWHERE, place, b.blocks, h, w, -inf, inf)
+    Program([small_step("combine", record, h, threads)], threads).run()
 
 
 @once

@@ -14,19 +14,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .vector_code import LANES, Code
+from internals.machine_code.records import Pointer
 
-SIGNATURE = " ".join(
-    (
-        "*f4 *f4 *f4 *f4 *f4",  # input, weights, bias, residual (or 0), output
-        "i8 i8 i8 i8 i8",  # blocks, output rows and columns, kernel rows and columns
-        "i8 i8 i8 i8 i8",  # input: image, block, output row, kernel row, kernel column
-        "i8",  # weights: block
-        "i8 i8 i8",  # output: image, block, row
-        "i8 i8 i8",  # residual: image, block, row
-        "f4 f4",  # least and largest result
-    )
-)
+from ..registers import LANES
+from ..vector_code import Code
+from .buffers import Place
+from .direct import Ends, Finish
 
 
 class DepthwiseTile(NamedTuple):
@@ -35,38 +28,37 @@ class DepthwiseTile(NamedTuple):
     columns: int
     step: int
 
-    @property
-    def key(self) -> str:
-        return f"depthwise {self.columns} step {self.step}"
+
+class Depthwise(NamedTuple):
+    """The arguments; the rows of `x` are those of the output."""
+
+    x: Place
+    weights: Pointer
+    ends: Ends
+    blocks: int
+    height: int
+    width: int
+    kernel_rows: int
+    kernel_columns: int
+    kernel_row: int  # how far apart those are in x
+    kernel_column: int
+    w_block: int
 
 
-def write(tile: DepthwiseTile) -> str:
+def write_depthwise(tile: DepthwiseTile) -> str:
     """The LLVM text of the kernel. One item of work is a row of output of one block of one image."""
-    code = Code("depthwise", SIGNATURE)
-    (
-        x, weights, bias, residual, out,
-        blocks, height, width, kernel_rows, kernel_columns,
-        x_image, x_block, x_row, x_kernel_row, x_kernel_column,
-        w_block,
-        out_image, out_block, out_row,
-        res_image, res_block, res_row,
-        low, high,
-    ) = code.arguments  # fmt: skip
-    low, high = code.spread(low), code.spread(high)
-    none = code.is_null(residual)
-    steps = code.divmod(code.add(width, tile.columns - 1), tile.columns)[0]
+    code = Code("depthwise", Depthwise)
+    a: Any = code.arguments
+    ends, steps = Finish(code, a.ends), code.parts(a.width, tile.columns)
 
     def one_row(i: Any, _: Any) -> None:
-        rest, row = code.divmod(i, height)
-        image, block = code.divmod(rest, blocks)
-        x_at = code.at(x, code.mul(image, x_image), code.mul(block, x_block), code.mul(row, x_row))
-        w_at = code.at(weights, code.mul(block, w_block))
-        out_at = code.at(out, code.mul(image, out_image), code.mul(block, out_block), code.mul(row, out_row))
-        res_at = code.at(residual, code.mul(image, res_image), code.mul(block, res_block), code.mul(row, res_row))
-        b = code.load(bias, code.mul(block, LANES))
+        rest, row = code.divmod(i, a.height)
+        image, block = code.divmod(rest, a.blocks)
+        x_at, w_at = code.place(a.x, image, block, row), code.at(a.weights, code.mul(block, a.w_block))
+        b = code.load(a.ends.bias, code.mul(block, LANES))
 
         def some_pixels(j: Any, _: Any) -> None:
-            column = code.mul(code.min(code.mul(j, tile.columns), code.sub(width, tile.columns)), LANES)
+            column = code.mul(code.min(code.mul(j, tile.columns), code.sub(a.width, tile.columns)), LANES)
 
             def kernel_row(k: Any, carried: list[Any]) -> list[Any]:
                 line, w, *sums = carried
@@ -75,23 +67,17 @@ def write(tile: DepthwiseTile) -> str:
                     at, w_at, *sums = carried
                     w = code.load(w_at)
                     sums = [code.multiply_add(code.load(at, c * tile.step * LANES), w, v) for c, v in enumerate(sums)]
-                    return [code.at(at, x_kernel_column), code.at(w_at, LANES), *sums]
+                    return [code.at(at, a.kernel_column), code.at(w_at, LANES), *sums]
 
-                _, w, *sums = code.loop(kernel_columns, [line, w, *sums], kernel_element, at_least_once=True)
-                return [code.at(line, x_kernel_row), w, *sums]
+                _, w, *sums = code.loop(a.kernel_columns, [line, w, *sums], kernel_element, at_least_once=True)
+                return [code.at(line, a.kernel_row), w, *sums]
+
+            def places(to: Any) -> list[Any]:
+                base = code.at(code.place(to, image, block, row), column)
+                return [code.at(base, c * LANES) for c in range(tile.columns)]
 
             start = [code.at(x_at, code.mul(column, tile.step)), w_at, *[b] * tile.columns]
-            sums = code.loop(kernel_rows, start, kernel_row, at_least_once=True)[2:]
-            sums = code.unless(
-                none,
-                sums,
-                lambda values: [
-                    code.b.fadd(v, code.load(res_at, code.add(column, c * LANES))) for c, v in enumerate(values)
-                ],
-            )
-            to = code.at(out_at, column)
-            for c, v in enumerate(sums):
-                code.store(code.clamp(v, low, high), to, c * LANES)
+            ends.store(code.loop(a.kernel_rows, start, kernel_row, at_least_once=True)[2:], places)
 
         code.loop(steps, [], some_pixels, at_least_once=True)
 

@@ -22,30 +22,22 @@ How the real one differs: oneDNN's kernel (`jit_avx512_common_conv_kernel.cpp`) 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from .products import add_products
-from .vector_code import LANES, Code
+from internals.machine_code.records import Pointer
 
-# Slots: what is read and written, how much of it, and how far things lie apart (in elements).
-SIGNATURE = " ".join(
-    (
-        "*f4 *f4 *f4 *f4 *f4 *i8",  # input, weights, bias, residual (or 0), output, where each group of blocks finds its input
-        "i8 i8 i8 i8",  # batch, groups of blocks, output blocks, 1 to let groups of blocks vary fastest
-        "i8 i8",  # output rows and columns
-        "i8 i8 i8",  # outer steps: blocks, kernel rows, kernel columns
-        "i8 i8 i8 i8 i8",  # input: from image to image, output row to row, and outer step to step
-        "i8 i8",  # weights: from image to image (0: the same for all), group to group
-        "i8 i8 i8",  # output: image, block, row
-        "i8 i8 i8",  # residual: image, block, row
-        "f4 f4",  # least and largest result
-    )
-)
+from ..registers import LANES
+from ..vector_code import Code
+from .buffers import Place
 
 
 class Tile(NamedTuple):
-    """One kernel: the pixels and blocks of a tile, the inner steps, how far apart the inputs of neighbouring pixels are, and how
-    far ahead weights are fetched."""
+    """What is unrolled: pixels (rows x columns), blocks of output channels, inner steps; how far
+    apart the inputs of neighbouring
+    pixels are; and how far ahead weights are fetched into the cache (0: left to the processor,
+    which does not do it across pages).
+    """
 
     rows: int
     columns: int
@@ -54,73 +46,151 @@ class Tile(NamedTuple):
     pixel_step: int
     ahead: int = 0
 
-    @property
-    def key(self) -> str:
-        return f"direct {self.rows}x{self.columns}x{self.blocks} inner {self.inner} step {self.pixel_step} ahead {self.ahead}"
+
+class Ends(NamedTuple):
+    """What sums begin with and where they go: between bounds, the residual added (its address is 0
+    where there is none)."""
+
+    bias: Pointer
+    residual: Place
+    out: Place
+    low: float
+    high: float
 
 
-def write(tile: Tile) -> str:
+class Steps(NamedTuple):
+    """One number for each of the outer steps: blocks, kernel rows, kernel columns."""
+
+    block: int
+    row: int
+    column: int
+
+
+class Direct(NamedTuple):
+    """The arguments. Weights are packed in the order of reading, and `starts` says where each group
+    of blocks finds its input."""
+
+    x: Place
+    weights: Pointer
+    starts: Pointer
+    ends: Ends
+    batch: int
+    groups: int
+    blocks: int
+    groups_fastest: int
+    height: int
+    width: int
+    counts: Steps
+    steps: Steps  # how far apart they lie in x
+    w_group: int
+
+
+def write_direct(tile: Tile) -> str:
     """The LLVM text of the kernel. One item of work is a row of tiles, for one group of blocks of one image."""
-    code = Code("direct", SIGNATURE)
-    (
-        x, weights, bias, residual, out, starts,
-        batch, groups, all_blocks, groups_fastest,
-        height, width,
-        *counts,
-        x_image, x_row, x_0, x_1, x_2,
-        w_image, w_group,
-        out_image, out_block, out_row,
-        res_image, res_block, res_row,
-        low, high,
-    ) = code.arguments  # fmt: skip
-    counts, x_steps = counts[:3], (x_0, x_1, x_2)
-    low, high = code.spread(low), code.spread(high)
-    row_tiles = code.divmod(code.add(height, tile.rows - 1), tile.rows)[0]
-    column_tiles = code.divmod(code.add(width, tile.columns - 1), tile.columns)[0]
-    fastest = code.b.icmp_signed("!=", groups_fastest, code.int(0))
-    rows = range(tile.rows)
+    code = Code("direct", Direct)
+    a: Any = code.arguments
+    row_tiles, column_tiles = code.parts(a.height, tile.rows), code.parts(a.width, tile.columns)
+    fastest = code.b.icmp_signed("!=", a.groups_fastest, code.integer(0))
+    rows, blocks = range(tile.rows), range(tile.blocks)
     pixels = [(r, c) for r in rows for c in range(tile.columns)]
+    ends = Finish(code, a.ends)
 
     def one_item(i: Any, _: Any) -> None:
-        rest, last = code.divmod(i, code.select(fastest, groups, row_tiles))
-        first, middle = code.divmod(rest, code.select(fastest, row_tiles, batch))
+        rest, last = code.divmod(i, code.select(fastest, a.groups, row_tiles))
+        first, middle = code.divmod(rest, code.select(fastest, row_tiles, a.batch))
         image = code.select(fastest, first, middle)
         row = code.select(fastest, middle, last)
         group = code.select(fastest, last, first)
-        row = code.min(code.mul(row, tile.rows), code.sub(height, tile.rows))
-        block = code.min(code.mul(group, tile.blocks), code.sub(all_blocks, tile.blocks))
-        x_at = code.at(x, code.load_int(starts, group), code.mul(image, x_image), code.mul(row, x_row))
-        w_at = code.at(weights, code.mul(image, w_image), code.mul(group, w_group))
-        bias_at = code.at(bias, code.mul(block, LANES))
-        out_at = code.at(out, code.mul(image, out_image), code.mul(block, out_block), code.mul(row, out_row))
-        res_at = code.at(residual, code.mul(image, res_image), code.mul(block, res_block), code.mul(row, res_row))
+        row = code.min(code.mul(row, tile.rows), code.sub(a.height, tile.rows))
+        block = code.min(code.mul(group, tile.blocks), code.sub(a.blocks, tile.blocks))
+        x_at = code.at(code.place(a.x, image, 0, row), code.load_int(a.starts, group))
+        w_at = code.at(a.weights, code.mul(group, a.w_group))
+        residual_at, out_at = (code.place(to, image, block, row) for to in (a.ends.residual, a.ends.out))
+        biases = [code.load(a.ends.bias, code.mul(code.add(block, q), LANES)) for q in blocks]
 
         def one_tile(j: Any, _: Any) -> None:
-            column = code.min(code.mul(j, tile.columns), code.sub(width, tile.columns))
-            sums = [code.load(bias_at, q * LANES) for q in range(tile.blocks)] * len(pixels)
+            column = code.min(code.mul(j, tile.columns), code.sub(a.width, tile.columns))
             first = code.at(x_at, code.mul(column, tile.pixel_step))
-            sums = add_products(code, tile, first, x_row, w_at, list(zip(counts, x_steps)), sums)
-            sums = code.unless(
-                code.is_null(residual),
-                sums,
-                lambda s: [
-                    code.b.fadd(v, code.load(place)) for v, place in zip(s, places(res_at, column, res_block, res_row))
-                ],
-            )
-            for v, place in zip(sums, places(out_at, column, out_block, out_row)):
-                code.store(code.clamp(v, low, high), place)
+            sums = add_products(code, tile, first, a.x.row, w_at, list(zip(a.counts, a.steps)), biases * len(pixels))
+
+            def places(to: Any) -> list[Any]:
+                """The addresses of the tile's vectors, in the order of the sums."""
+                base = code.at(out_at if to is a.ends.out else residual_at, code.mul(column, LANES))
+                lines = {
+                    (r, q): code.at(base, code.mul(to.block, q), code.mul(to.row, r)) for r in rows for q in blocks
+                }
+                return [code.at(lines[r, q], c * LANES) for r, c in pixels for q in blocks]
+
+            ends.store(sums, places)
 
         code.loop(column_tiles, [], one_tile, at_least_once=True)
 
-    def places(base: Any, column: Any, block_step: Any, row_step: Any) -> list[Any]:
-        """The addresses of the tile's vectors, in the order of the sums."""
-        base = code.at(base, code.mul(column, LANES))
-        lines = {
-            (r, q): code.at(base, code.mul(block_step, q), code.mul(row_step, r))
-            for r in rows
-            for q in range(tile.blocks)
-        }
-        return [code.at(lines[r, q], c * LANES) for r, c in pixels for q in range(tile.blocks)]
-
     code.range(code.begin, code.end, [], one_item)
     return code.finish()
+
+
+Places = Callable[[Any], list[Any]]  # the addresses of vectors in the residual, or in the output
+
+
+class Finish:
+    """The code for what happens to sums on their way out."""
+
+    def __init__(self, code: Code, ends: Any) -> None:
+        self.code, self.ends = code, ends
+        self.low, self.high, self.none = (
+            code.spread(ends.low),
+            code.spread(ends.high),
+            code.is_null(ends.residual.address),
+        )
+
+    def results(self, sums: list[Any], places: Places) -> list[Any]:
+        """The sums with the residual, between the bounds."""
+        code, residual = self.code, self.ends.residual
+
+        def with_residual(sums: list[Any]) -> list[Any]:
+            return [code.b.fadd(v, code.load(at)) for v, at in zip(sums, places(residual))]
+
+        return [code.clamp(v, self.low, self.high) for v in code.unless(self.none, sums, with_residual)]
+
+    def store(self, sums: list[Any], places: Places) -> None:
+        for v, at in zip(self.results(sums, places), places(self.ends.out)):
+            self.code.store(v, at)
+
+
+Step = Callable[[Any, list[Any]], list[Any]]  # from where in x it is, and what it carries on, to what comes after it
+
+
+def add_products(
+    code: Code, tile: Tile, x_at: Any, x_row: Any, w_at: Any, loops: list[tuple[Any, Any]], sums: list[Any]
+) -> list[Any]:
+    """The code for the sums of a tile, ordered by rows, columns, blocks. Rows lie `x_row` apart.
+
+    loops: how often each outer loop turns, at least once, and how far its turns lie apart in x.
+    """
+    offsets = [code.mul(x_row, r) if r else 0 for r in range(tile.rows)]
+
+    def multiply(x_at: Any, carried: list[Any]) -> list[Any]:
+        w_at, *sums = carried
+        lines = [code.at(x_at, offset) for offset in offsets]
+        for u in range(tile.inner):
+            w = [code.load(w_at, (u * tile.blocks + q) * LANES) for q in range(tile.blocks)]
+            if tile.ahead:
+                for q in range(tile.blocks):
+                    code.prefetch(w_at, (u * tile.blocks + q) * LANES + tile.ahead)
+            pixels = (code.at(line, c * tile.pixel_step + u) for line in lines for c in range(tile.columns))
+            sums = code.add_outer(pixels, w, sums)
+        return [code.at(w_at, tile.inner * tile.blocks * LANES), *sums]
+
+    step: Step = multiply
+    for count, distance in reversed(loops):
+        step = _repeated(code, step, count, distance)
+    return step(x_at, [w_at, *sums])[1:]
+
+
+def _repeated(code: Code, step: Step, count: Any, distance: Any) -> Step:
+    """`step` in a loop of `count` turns, which lie `distance` apart in x."""
+
+    def turn(_: Any, values: list[Any]) -> list[Any]:
+        return [code.at(values[0], distance), *step(values[0], values[1:])]
+
+    return lambda x_at, carried: code.loop(count, [x_at, *carried], turn, at_least_once=True)[1:]

@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from .algorithms import Depthwise, Made, Scratch, small_kernel
+from ..registers import LANES
+from .algorithms import Depthwise, Made, Scratch, small_step
 from .buffers import NOWHERE, Buffer, Place, Pool, address_of, aligned
 from .choice import Choice, choose
-from .constants import LANES
 from .layers import (
     AveragePool,
     Convolution,
@@ -38,6 +38,7 @@ from .layers import (
 from .plan import Plan, Progress, Row
 from .problem import Problem
 from .runner import Program, Step
+from .small_kernels import Combine, Maximum, Pair, Reorder
 
 Chooser = Callable[[Problem, Scratch, Callable[[], None]], tuple[Choice, Made]]
 
@@ -191,10 +192,9 @@ class Network:
             return self._maximum(layer, x, out)
         other = self._buffer(layer.inputs[1]).place() if len(layer.inputs) == 2 else NOWHERE
         n, _, h, w = out.sizes
-        steps = (*x.place()[1:], *other[1:], *out.place()[1:])
         self.plan.rows.append(Row("sum" if other.address else "bounds", self._spatial(layer.output), "", None))
-        return self._small("combine", (x.place().address, other.address, out.place().address, out.blocks, h, w, *steps,
-                                       layer.low, layer.high), n * out.blocks * h)  # fmt: skip
+        record = Combine(x.place(), other, out.place(), out.blocks, h, w, layer.low, layer.high)
+        return small_step("combine", record, n * out.blocks * h, self.threads)
 
     def _convolution(self, layer: Convolution, x: Buffer, out: Buffer) -> Step:
         residual = self._buffer(layer.inputs[1]) if len(layer.inputs) == 2 else None
@@ -216,12 +216,11 @@ class Network:
         return made.step
 
     def _maximum(self, layer: MaxPool, x: Buffer, out: Buffer) -> Step:
-        (_, _, h, w), (n, _, oh, ow), to = x.sizes, out.sizes, out.place()
-        windows = (*layer.kernel, *layer.stride, *layer.padding, *layer.dilation)
-        place = x.place()
-        arguments = (place.address, to.address, out.blocks, h, w, oh, ow, *windows, *place[1:], to.block, to.row)
+        n, _, height, width = out.sizes
+        windows = (Pair(*pair) for pair in (layer.kernel, layer.stride, layer.padding, layer.dilation))
+        record = Maximum(x.place(), out.place(), out.blocks, Pair(*x.sizes[2:]), Pair(height, width), *windows)
         self.plan.rows.append(Row(f"maximum of {layer.kernel[0]}x{layer.kernel[1]}", out.sizes, "", None))
-        return self._small("maximum", arguments, n * out.blocks * oh)
+        return small_step("maximum", record, n * out.blocks * height, self.threads)
 
     def _pack(self, v: int) -> Step:
         return self._between("pack", v, self._buffers[v])
@@ -231,12 +230,8 @@ class Network:
 
     def _between(self, name: str, v: int, blocked: Buffer) -> Step:
         n, c, h, w = self._spatial(v)
-        place: Place = blocked.place()
-        arguments = (0, place.address, c, h, w, c * h * w, h * w, w, *place[1:])
-        return self._small(name, arguments, n * blocked.blocks * h)
-
-    def _small(self, name: str, arguments: tuple[Any, ...], items: int) -> Step:
-        return Step(small_kernel(name), arguments, items, max(1, items // (6 * self.threads)))
+        record = Reorder(Place(0, c * h * w, h * w, w), blocked.place(), c, h, w)
+        return small_step(name, record, n * blocked.blocks * h, self.threads)
 
 
 def _reads_planes(layer: Layer, v: int) -> bool:

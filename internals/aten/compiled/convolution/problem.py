@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ..registers import LANES
 from .buffers import NOWHERE, Buffer, Place
-from .constants import LANES
 from .layers import Convolution
 
 

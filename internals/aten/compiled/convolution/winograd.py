@@ -26,25 +26,16 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple
 
-from .products import add_products
-from .vector_code import LANES, Code
+from internals.machine_code.records import Pointer
+
+from ..registers import LANES
+from ..vector_code import Code
+from .buffers import Place
+from .direct import Ends, Finish, Tile, add_products
 
 Matrix = list[list[Fraction]]
 A, B = Fraction(5, 8), Fraction(3, 2)  # instead of the usual 1 and 2: a third of their error, and exact in float32
 POINTS = {2: (0, 1, -1), 4: (0, A, -A, B, -B)}
-
-SIGNATURE = " ".join(
-    (
-        "*f4 *f4 *f4 *f4 *f4 *f4",  # input, transformed weights, bias, residual (or 0), output, scratch
-        "i8 i8 i8",  # scratch of one thread, tiles of an image, tiles in a row
-        "i8 i8 i8 i8",  # tiles of all images, tiles in a group; slices of the output blocks, groups of blocks in a slice
-        "i8 i8 i8 i8",  # input blocks, output blocks, output rows and columns
-        "i8 i8 i8",  # input: image, block, row
-        "i8 i8 i8",  # output: image, block, row
-        "i8 i8 i8",  # residual: image, block, row
-        "f4 f4",  # least and largest result
-    )
-)
 
 
 class WinogradTile(NamedTuple):
@@ -54,13 +45,26 @@ class WinogradTile(NamedTuple):
     columns: int
     blocks: int
     ahead: int = 0
-    rows: int = 1
-    inner: int = LANES
-    pixel_step: int = LANES
 
-    @property
-    def key(self) -> str:
-        return f"winograd F({self.m},3) {self.columns}x{self.blocks} ahead {self.ahead}"
+
+class Winograd(NamedTuple):
+    """The arguments; `weights` are those at the points."""
+
+    x: Place
+    weights: Pointer
+    ends: Ends
+    scratch: Pointer
+    scratch_size: int  # of one thread
+    tiles: int  # of an image
+    tiles_in_row: int
+    all_tiles: int
+    group_tiles: int
+    slices: int  # of the output blocks
+    slice_groups: int
+    in_blocks: int
+    blocks: int
+    height: int
+    width: int
 
 
 def matrices(m: int) -> tuple[Matrix, Matrix, Matrix]:
@@ -95,38 +99,30 @@ def _with_zeros_at(roots: list[Fraction], length: int) -> list[Fraction]:
     return poly + [Fraction(0)] * (length - len(poly))
 
 
-def write(tile: WinogradTile) -> str:
+def write_winograd(tile: WinogradTile) -> str:
     """The LLVM text of the kernel. One item of work is a slice of the output channels of a group of tiles."""
     m, points = tile.m, tile.m + 2
     back, _, forth = matrices(m)
-    code = Code("winograd", SIGNATURE)
-    (
-        x, weights, bias, residual, out, scratch,
-        scratch_size, tiles, tiles_in_row,
-        all_tiles, group_tiles, slices, slice_groups,
-        in_blocks, all_blocks, height, width,
-        x_image, x_block, x_row,
-        out_image, out_block, out_row,
-        res_image, res_block, res_row,
-        low, high,
-    ) = code.arguments  # fmt: skip
-    low, high = code.spread(low), code.spread(high)
-    scratch = code.at(scratch, code.mul(code.begin, scratch_size))
-    line = code.mul(group_tiles, LANES)  # one block of channels of all tiles of a group, at one point
-    in_plane, out_plane = code.mul(line, in_blocks), code.mul(line, all_blocks)
+    code = Code("winograd", Winograd)
+    a: Any = code.arguments
+    product = Tile(1, tile.columns, tile.blocks, LANES, LANES, tile.ahead)
+    scratch = code.at(a.scratch, code.mul(code.begin, a.scratch_size))
+    line = code.mul(a.group_tiles, LANES)  # one block of channels of all tiles of a group, at one point
+    in_plane, out_plane = code.mul(line, a.in_blocks), code.mul(line, a.blocks)
     products = code.at(scratch, code.mul(in_plane, points * points))
-    w_group = code.mul(in_blocks, LANES * LANES * tile.blocks)
-    all_groups = code.divmod(code.add(all_blocks, tile.blocks - 1), tile.blocks)[0]
+    w_group = code.mul(a.in_blocks, LANES * LANES * tile.blocks)
+    all_groups = code.parts(a.blocks, tile.blocks)
     w_plane = code.mul(w_group, all_groups)
+    ends = Finish(code, a.ends)
 
     def one_item(i: Any, _: Any) -> None:
-        group, part = code.divmod(i, slices)
-        first_tile = code.min(code.mul(group, group_tiles), code.sub(all_tiles, group_tiles))
-        first_group = code.min(code.mul(part, slice_groups), code.sub(all_groups, slice_groups))
+        group, part = code.divmod(i, a.slices)
+        first_tile = code.min(code.mul(group, a.group_tiles), code.sub(a.all_tiles, a.group_tiles))
+        first_group = code.min(code.mul(part, a.slice_groups), code.sub(all_groups, a.slice_groups))
         transform_input(first_tile)
         multiply(first_group)
-        first_block = code.min(code.mul(first_group, tile.blocks), code.sub(all_blocks, tile.blocks))
-        last_block = code.min(code.mul(code.add(first_group, slice_groups), tile.blocks), all_blocks)
+        first_block = code.min(code.mul(first_group, tile.blocks), code.sub(a.blocks, tile.blocks))
+        last_block = code.min(code.mul(code.add(first_group, a.slice_groups), tile.blocks), a.blocks)
         transform_back(first_tile, first_block, last_block)
 
     def corner(t: Any) -> tuple[Any, Any, Any, Any, Any]:
@@ -134,69 +130,69 @@ def write(tile: WinogradTile) -> str:
 
         The last tiles begin early rather than reach over the edge.
         """
-        image, tile_of_image = code.divmod(t, tiles)
-        row, column = (code.mul(n, m) for n in code.divmod(tile_of_image, tiles_in_row))
-        first_row, first_column = code.min(row, code.sub(height, m)), code.min(column, code.sub(width, m))
+        image, tile_of_image = code.divmod(t, a.tiles)
+        row, column = (code.mul(n, m) for n in code.divmod(tile_of_image, a.tiles_in_row))
+        first_row, first_column = code.min(row, code.sub(a.height, m)), code.min(column, code.sub(a.width, m))
         return image, first_row, first_column, code.sub(row, first_row), code.sub(column, first_column)
 
     def transform_input(first_tile: Any) -> None:
         def one_tile(t: Any, _: Any) -> None:
             image, row, column, _, _ = corner(code.add(first_tile, t))
-            at = code.at(x, code.mul(image, x_image), code.mul(row, x_row), code.mul(column, LANES))
+            at = code.at(code.place(a.x, image, 0, row), code.mul(column, LANES))
             to = code.at(scratch, code.mul(t, LANES))
 
             def one_block(block: Any, _: Any) -> None:
-                from_ = code.at(at, code.mul(block, x_block))
+                from_ = code.at(at, code.mul(block, a.x.block))
                 place = code.at(to, code.mul(block, line))
-                lines = [code.at(from_, code.mul(x_row, r)) for r in range(points)]
+                lines = [code.at(from_, code.mul(a.x.row, r)) for r in range(points)]
                 grid = [[code.load(lines[r], c * LANES) for r in range(points)] for c in range(points)]
                 half = [apply(code, forth, column) for column in grid]  # [column][point]
                 for p in range(points):
                     for q, v in enumerate(apply(code, forth, [half[c][p] for c in range(points)])):
                         code.store(v, code.at(place, code.mul(in_plane, p * points + q)))
 
-            code.loop(in_blocks, [], one_block, at_least_once=True)
+            code.loop(a.in_blocks, [], one_block, at_least_once=True)
 
-        code.loop(group_tiles, [], one_tile, at_least_once=True)
+        code.loop(a.group_tiles, [], one_tile, at_least_once=True)
 
     def multiply(first_group: Any) -> None:
         zero = code.vector(0.0)
 
         def one_point(p: Any, _: Any) -> None:
-            x_at, w_at = code.at(scratch, code.mul(p, in_plane)), code.at(weights, code.mul(p, w_plane))
+            x_at, w_at = code.at(scratch, code.mul(p, in_plane)), code.at(a.weights, code.mul(p, w_plane))
             to = code.at(products, code.mul(p, out_plane))
 
             def one_group(g: Any, _: Any) -> None:
                 group = code.add(first_group, g)
-                block = code.min(code.mul(group, tile.blocks), code.sub(all_blocks, tile.blocks))
+                block = code.min(code.mul(group, tile.blocks), code.sub(a.blocks, tile.blocks))
                 group_at, out_at = code.at(w_at, code.mul(group, w_group)), code.at(to, code.mul(block, line))
 
                 def some_tiles(j: Any, _: Any) -> None:
-                    first = code.mul(code.min(code.mul(j, tile.columns), code.sub(group_tiles, tile.columns)), LANES)
+                    first = code.mul(code.min(code.mul(j, tile.columns), code.sub(a.group_tiles, tile.columns)), LANES)
                     sums = [zero] * (tile.columns * tile.blocks)
-                    sums = add_products(code, tile, code.at(x_at, first), 0, group_at, [(in_blocks, line)], sums)
+                    sums = add_products(code, product, code.at(x_at, first), 0, group_at, [(a.in_blocks, line)], sums)
                     lines = [code.at(out_at, first, code.mul(line, q)) for q in range(tile.blocks)]
                     for n, v in enumerate(sums):
                         code.store(v, lines[n % tile.blocks], n // tile.blocks * LANES)
 
-                steps = code.divmod(code.add(group_tiles, tile.columns - 1), tile.columns)[0]
-                code.loop(steps, [], some_tiles, at_least_once=True)
+                code.loop(code.parts(a.group_tiles, tile.columns), [], some_tiles, at_least_once=True)
 
-            code.loop(slice_groups, [], one_group, at_least_once=True)
+            code.loop(a.slice_groups, [], one_group, at_least_once=True)
 
         code.loop(points * points, [], one_point, at_least_once=True)
 
     def transform_back(first_tile: Any, first_block: Any, last_block: Any) -> None:
-        none = code.is_null(residual)
-
         def one_block(block: Any, _: Any) -> None:
-            at = code.at(products, code.mul(block, line))
-            out_at, res_at = code.at(out, code.mul(block, out_block)), code.at(residual, code.mul(block, res_block))
-            b = code.load(bias, code.mul(block, LANES))
+            at, b = code.at(products, code.mul(block, line)), code.load(a.ends.bias, code.mul(block, LANES))
 
             def one_tile(t: Any, _: Any) -> None:
                 image, row, column, known_rows, known_columns = corner(code.add(first_tile, t))
-                to, other = code.at(out_at, code.mul(image, out_image)), code.at(res_at, code.mul(image, res_image))
+
+                def places(to: Any) -> list[Any]:
+                    corner_at = code.at(code.place(to, image, block, row), code.mul(column, LANES))
+                    lines = [code.at(corner_at, code.mul(to.row, r)) for r in range(m)]
+                    return [code.at(lines[r], c * LANES) for r in range(m) for c in range(m)]
+
                 from_ = code.at(at, code.mul(t, LANES))
                 grid = [
                     [code.load(code.at(from_, code.mul(out_plane, p * points + q))) for p in range(points)]
@@ -204,19 +200,10 @@ def write(tile: WinogradTile) -> str:
                 ]
                 half = [apply(code, back, values) for values in grid]  # [point of columns][row]
                 results = [v for r in range(m) for v in apply(code, back, [half[q][r] for q in range(points)])]
-                results = [code.b.fadd(v, b) for v in results]
-                results = code.unless(
-                    none,
-                    results,
-                    lambda values: [
-                        code.b.fadd(v, code.load(place))
-                        for v, place in zip(values, places(other, row, column, res_row))
-                    ],
-                )
-                results = [code.clamp(v, low, high) for v in results]
-                store(results, places(to, row, column, out_row), known_rows, known_columns)
+                results = ends.results([code.b.fadd(v, b) for v in results], places)
+                store(results, places(a.ends.out), known_rows, known_columns)
 
-            code.loop(group_tiles, [], one_tile, at_least_once=True)
+            code.loop(a.group_tiles, [], one_tile, at_least_once=True)
 
         code.range(first_block, last_block, [], one_block)
 
@@ -230,8 +217,8 @@ def write(tile: WinogradTile) -> str:
 
         def part(_: Any) -> None:
             for n, (v, place) in enumerate(zip(results, to)):
-                row_known = code.b.icmp_signed("<", code.int(n // m), known_rows)
-                column_known = code.b.icmp_signed("<", code.int(n % m), known_columns)
+                row_known = code.b.icmp_signed("<", code.integer(n // m), known_rows)
+                column_known = code.b.icmp_signed("<", code.integer(n % m), known_columns)
                 code.unless(code.b.or_(row_known, column_known), [], partial(store_one, v, place))
 
         def store_one(v: Any, place: Any, _: Any) -> None:
@@ -239,11 +226,6 @@ def write(tile: WinogradTile) -> str:
 
         code.unless(code.b.not_(whole), [], all_of_it)
         code.unless(whole, [], part)
-
-    def places(base: Any, row: Any, column: Any, row_step: Any) -> list[Any]:
-        at = code.at(base, code.mul(row, row_step), code.mul(column, LANES))
-        lines = [code.at(at, code.mul(row_step, r)) for r in range(m)]
-        return [code.at(lines[r], c * LANES) for r in range(m) for c in range(m)]
 
     code.range(code.begin, code.end, [], one_item)
     return code.finish()

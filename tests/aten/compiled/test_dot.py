@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import internals as torch
-from internals.aten.compiled import dots
+from internals.aten.compiled import gemm
 from internals.machine_code.settings import compiled_kernels
 
 FLOATS = [torch.float32, torch.float64]
@@ -32,15 +32,15 @@ def exact(x: Any, w: Any, bias: Any = 0.0) -> np.ndarray:
 
 
 def serves(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """What `dots` says from now on, call by call."""
+    """What `dot` says from now on, call by call."""
     said: list[bool] = []
-    real = dots.dots
+    real = gemm.dot
 
     def told(*args: Any) -> bool:
         said.append(real(*args))
         return said[-1]
 
-    monkeypatch.setattr(dots, "dots", told)
+    monkeypatch.setattr(gemm, "dot", told)
     return said
 
 
@@ -68,7 +68,7 @@ def test_any_size_from_a_tile_on(rows: int, terms: int, columns: int, dtype: Any
     x, w = (x[:, 3:], w[:, 3:]) if apart else (x[:, 3:].contiguous(), w[:, 3:].contiguous())
     out = torch.full((rows, columns), float("nan"), dtype=dtype)
     with compiled_kernels(threshold=0):
-        assert dots.dots(x, w.t(), bias, out)
+        assert gemm.dot(x, w.t(), bias, out)
     assert close(out, exact(x, w, bias), terms)
 
 
@@ -79,7 +79,7 @@ def test_nothing_is_read_or_written_beyond_the_ends() -> None:
     x.fill_(2.0)
     w.fill_(3.0)
     with compiled_kernels(threshold=0):
-        assert dots.dots(x, w.t(), None, out)
+        assert gemm.dot(x, w.t(), None, out)
     assert bool((out == 2 * 3 * 19).all())
 
 

@@ -1,0 +1,188 @@
+"""The inner loops of matrix products, for tiles of any size.
+
+A compiler does not find this form from loops over numbers. In `write_gemm` a tile of the result,
+`rows` times `vectors` vectors of columns, stays in registers while the loop over the terms runs:
+
+    for k:
+        v = `vectors` vectors of x, from offsets[k] + column on
+        for each row r of the tile:
+            tile[r] += a[r, k] * v                    the number in all lanes
+
+Each number that is loaded is used many times: 6 rows times 2 vectors take 8 loads for 12
+multiplications of vectors. A row behind the last one stands for the last one, and is computed
+again; columns behind the last full tile are done in `narrow` tiles, whose vectors are read and
+written through masks. What is added to `out` is summed from zero first: chains of additions stay
+short, and so do their rounding errors.
+
+In `write_dot` a tile is of dot products, each a vector of sums, which are added up in the end.
+
+How the real one differs: such loops are written in assembler (OpenBLAS), with a generator of
+machine code (oneDNN, MKL's `mkl_jit_create_sgemm`), or with a compiler's intrinsic functions
+(FBGEMM).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from internals.machine_code.records import Pointer
+
+from .registers import Vector
+from .vector_code import Code
+
+
+class Tile(NamedTuple):
+    """What is kept in registers: `rows` times `vectors` vectors; of the columns that are left over,
+    `narrow` vectors."""
+
+    vector: Vector
+    rows: int
+    vectors: int
+    narrow: int
+
+    @property
+    def columns(self) -> int:
+        return self.vectors * self.vector.lanes
+
+
+class Gemm(NamedTuple):
+    """out[i, r, c] = factor * (the sum over k of a[i, r, k] * x[i, offsets[k] + c]), or added to
+    it. Distances in numbers."""
+
+    a: Pointer
+    x: Pointer
+    offsets: Pointer
+    out: Pointer
+    rows: int
+    columns: int
+    terms: int
+    block: int  # columns that are computed before the next rows are
+    a_row: int
+    a_term: int
+    out_row: int
+    x_matrix: int = 0
+    out_matrix: int = 0
+    a_matrix: int = 0
+    turns: int = 1 << 62  # so many matrices a take turns with the matrices x
+    adding: int = 0
+    factor: float = 1.0
+
+
+def write_gemm(tile: Tile) -> str:
+    """One item of work is a row of tiles in one block of columns of one product."""
+    code = Code("gemm", Gemm, tile.vector)
+    g: Any = code.arguments
+    lanes, zero, factor = tile.vector.lanes, code.vector(0.0), code.spread(g.factor)
+    alone = code.is_zero(g.adding)
+    plain = code.b.and_(alone, code.b.fcmp_ordered("==", g.factor, code.constant(1.0)))
+    row_tiles, blocks = code.parts(g.rows, tile.rows), code.parts(g.columns, g.block)
+
+    def one_item(i: Any, _: Any) -> None:
+        rest, row_tile = code.divmod(i, row_tiles)
+        matrix, block = code.divmod(rest, blocks)
+        first, row, end = code.mul(block, g.block), code.mul(row_tile, tile.rows), code.sub(g.rows, 1)
+        last = code.min(code.add(first, g.block), g.columns)
+        whole = code.sub(last, code.divmod(code.sub(last, first), tile.columns)[1])
+        a_at = code.at(g.a, code.mul(code.divmod(matrix, g.turns)[1], g.a_matrix))
+        x_at, out_at = code.at(g.x, code.mul(matrix, g.x_matrix)), code.at(g.out, code.mul(matrix, g.out_matrix))
+        rows = [code.min(code.add(row, r), end) for r in range(tile.rows)]
+        a_rows = [code.at(a_at, code.mul(r, g.a_row)) for r in rows]
+        out_rows = [code.at(out_at, code.mul(r, g.out_row)) for r in rows]
+
+        def columns(start: Any, stop: Any, vectors: int, masked: bool) -> None:
+            def one_tile(column: Any, _: Any) -> None:
+                left = code.sub(stop, column)
+                masks = [code.mask(code.sub(left, v * lanes)) if masked else None for v in range(vectors)]
+                x_tile = code.at(x_at, column)
+
+                def term(k: Any, carried: list[Any]) -> list[Any]:
+                    a_from, *sums = carried
+                    x_row = code.at(x_tile, code.load_int(g.offsets, k))
+                    x = [code.load(x_row, v * lanes, mask) for v, mask in enumerate(masks)]
+                    return [code.add(a_from, g.a_term), *code.add_outer((code.at(a, a_from) for a in a_rows), x, sums)]
+
+                start = [0, *[zero] * tile.rows * vectors]
+                sums = code.loop(g.terms, start, term, at_least_once=True)[1:]
+                places = [(code.at(out, column, v * lanes), mask) for out in out_rows for v, mask in enumerate(masks)]
+
+                def add(sums: list[Any]) -> list[Any]:
+                    return [code.b.fadd(code.load(place, 0, mask), v) for v, (place, mask) in zip(sums, places)]
+
+                def scale_and_add(sums: list[Any]) -> list[Any]:
+                    return code.unless(alone, [code.b.fmul(v, factor) for v in sums], add)
+
+                sums = code.unless(plain, sums, scale_and_add)
+                for v, (place, mask) in zip(sums, places):
+                    code.store(v, place, 0, mask)
+
+            code.range(start, stop, [], one_tile, step=vectors * lanes)
+
+        columns(first, whole, tile.vectors, False)
+        columns(whole, last, tile.narrow, True)
+
+    code.range(code.begin, code.end, [], one_item)
+    return code.finish()
+
+
+class DotTile(NamedTuple):
+    """`rows` times `columns` sums in registers, each a vector."""
+
+    vector: Vector
+    rows: int
+    columns: int
+
+
+class Dot(NamedTuple):
+    """out[r, c] = the sum over k of x[r, k] * w[c, k], + bias[c]. There are at least as many rows
+    and columns as in a tile."""
+
+    x: Pointer
+    w: Pointer
+    bias: Pointer
+    out: Pointer
+    rows: int
+    columns: int
+    terms: int
+    x_row: int
+    w_row: int
+    bias_step: int
+    out_row: int
+
+
+def write_dot(tile: DotTile) -> str:
+    """One item of work is a column of tiles. Where the last would reach over the edge it begins
+    earlier.
+
+    What is left over at the end of the rows is read through a mask, as if zeros followed."""
+    code = Code("dot", Dot, tile.vector)
+    d: Any = code.arguments
+    left = code.divmod(d.terms, tile.vector.lanes)[1]
+    whole, mask, zero = code.sub(d.terms, left), code.mask(left), code.vector(0.0)
+
+    def one_item(i: Any, _: Any) -> None:
+        column = code.min(code.mul(i, tile.columns), code.sub(d.columns, tile.columns))
+        w_at, bias_at = code.at(d.w, code.mul(column, d.w_row)), code.at(d.bias, code.mul(column, d.bias_step))
+        w_rows = [code.at(w_at, code.mul(d.w_row, c)) for c in range(tile.columns)]
+        biases = [code.load_number(bias_at, code.mul(d.bias_step, c)) for c in range(tile.columns)]
+
+        def one_tile(row: Any, _: Any) -> None:
+            row = code.min(row, code.sub(d.rows, tile.rows))
+            x_at, out_at = code.at(d.x, code.mul(row, d.x_row)), code.at(d.out, code.mul(row, d.out_row), column)
+            x_rows = [code.at(x_at, code.mul(d.x_row, r)) for r in range(tile.rows)]
+
+            def multiply(k: Any, sums: list[Any], mask: Any = None) -> list[Any]:
+                x, w = ([code.load(line, k, mask) for line in lines] for lines in (x_rows, w_rows))
+                pairs = [(a, b) for a in x for b in w]
+                return [code.multiply_add(a, b, v) for (a, b), v in zip(pairs, sums)]
+
+            sums = [zero] * tile.rows * tile.columns
+            sums = code.range(0, whole, sums, multiply, step=tile.vector.lanes)
+            sums = code.unless(code.is_zero(left), sums, lambda sums: multiply(whole, sums, mask))
+            for n, v in enumerate(sums):
+                r, c = divmod(n, tile.columns)
+                code.store(code.b.fadd(code.total(v), biases[c]), out_at, code.add(code.mul(d.out_row, r), c))
+
+        code.range(0, d.rows, [], one_tile, step=tile.rows)
+
+    code.range(code.begin, code.end, [], one_item)
+    return code.finish()
