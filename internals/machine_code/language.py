@@ -69,6 +69,8 @@ class Inline(DeviceFunction):
 class Kernel(Inline):
     """A loop over a range of work."""
 
+    signature = ""
+
     def __init__(self, function: Callable[..., Any], bindings: tuple[tuple[str, Any], ...] = ()) -> None:
         super().__init__(function, bindings)
         self._entries: dict[tuple[str, bool], Entry] = {}
@@ -90,9 +92,17 @@ class Kernel(Inline):
         return found
 
 
-def kernel(function: Callable[..., Any]) -> Kernel:
-    """Mark `function(begin, end, ...)` as a kernel of the CPU."""
-    return Kernel(function)
+def kernel(function: Callable[..., Any] | None = None, *, signature: str = "") -> Any:
+    """Mark `function(begin, end, ...)` as a kernel of the CPU. A `signature` may be kept with it,
+    in
+    which T is what the template of that name is bound to."""
+
+    def mark(f: Callable[..., Any]) -> Kernel:
+        marked = Kernel(f)
+        marked.signature = signature
+        return marked
+
+    return mark if function is None else mark(function)
 
 
 def inline(function: Callable[..., Any] | None = None, *, fastmath: tuple[str, ...] = ()) -> Any:

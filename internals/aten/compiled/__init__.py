@@ -17,8 +17,8 @@ In reading order:
 - Products: `gemm`, with `bmm` and `dot`; their inner loops (`gemm_code`) are written with vectors, in
   a small language on top of LLVM's (`vector_code`, `registers`). `attention` (`attention_code`) puts
   a softmax between two products.
-- Images: `layouts` and its loops, `windows`, say how they lie. `convolving` is the eager convolution; `convolution_gradients`,
-  with `rearranging` and `depthwise`, its backward; `pooling` and `batch_norm` go with them.
+- Images: `windows` says how they lie. `convolving` is the eager convolution,
+  `convolution_gradients` its backward; `pooling` and `batch_norm` go with them.
 - `convolution/`: networks that only infer, with packed weights and blocked activations.
 
 How the real one differs: there are no others; what numpy does here for small tensors, the same vectorised loops do there.

@@ -20,12 +20,9 @@ from internals.machine_code import inline, kernel, template
 from internals.machine_code.language import SUM_MAY_BE_REORDERED
 
 from ..native.memory_format import empty_as
+from .pieces import PIECE, piece_sum
 from .ready import FLOATS, typed
-from .rearranging import PIECE, piece_sum
 
-EVALUATE = "*T *T *T *T *T *T i8 i8 i8 i8 f8"
-TRAIN = "*T *T *T *T *T *T *T *T i8 i8 i8 i8 i8 i8 i8 f8 f8"
-BACKWARD = "*T *T *T *T *T *T *T *T i8 i8 i8 i8 i8 i8"
 T = template("T")
 GRAIN = 1 << 13
 
@@ -46,7 +43,7 @@ def piece_products(g: Any, x: Any, at: int, n: int, center: Any) -> Any:
     return total
 
 
-@kernel
+@kernel(signature="*T *T *T *T *T *T i8 i8 i8 i8 f8")
 def evaluate(begin, end, x, mean, variance, weight, bias, out, has_weight, has_bias, channels, size, eps):
     """out = (x - mean) / sqrt(variance + eps) * weight + bias. One item of work is a channel of an image."""
     for plane in range(begin, end):
@@ -61,7 +58,7 @@ def evaluate(begin, end, x, mean, variance, weight, bias, out, has_weight, has_b
             out[i] = x[i] * scale + shift
 
 
-@kernel
+@kernel(signature="*T *T *T *T *T *T *T *T i8 i8 i8 i8 i8 i8 i8 f8 f8")
 def train(
     begin, end, x, weight, bias, running_mean, running_var, out, mean, rstd,
     has_weight, has_bias, has_mean, has_var, images, channels, size, momentum, eps,
@@ -95,7 +92,7 @@ def train(
                 out[i] = (x[i] - center) * scale + shift
 
 
-@kernel
+@kernel(signature="*T *T *T *T *T *T *T *T i8 i8 i8 i8 i8 i8")
 def backward(
     begin, end, g, x, weight, mean, rstd, dx, dw, db, has_weight, wants_dx, training, images, channels, size
 ):  # fmt: skip
@@ -139,7 +136,7 @@ def fits(x: TensorImpl, *of_channels: Any, like: TensorImpl | None = None) -> bo
 
 def run_evaluate(x: TensorImpl, weight: Any, bias: Any, mean: Any, variance: Any, eps: float, out: TensorImpl) -> bool:
     """Fill `out`; False where there is no machine code."""
-    found = typed(evaluate, EVALUATE, x.dtype)
+    found = typed(evaluate, x.dtype)
     if found is not None:
         images, channels, *rest = x.shape
         size, some = prod(rest), backed_ptr(mean)
@@ -154,7 +151,7 @@ def run_train(
     x: TensorImpl, weight: Any, bias: Any, running: tuple[Any, Any], momentum: float, eps: float, out: Any, mean: Any, rstd: Any
 ) -> bool:  # fmt: skip
     """Fill `out`, `mean` and `rstd`, and move the running statistics; False where there is no machine code."""
-    found = typed(train, TRAIN, x.dtype)
+    found = typed(train, x.dtype)
     if found is not None:
         images, channels, size, some = x.shape[0], x.shape[1], prod(tuple(x.shape)[2:]), backed_ptr(mean)
         given = (weight, bias, *running)
@@ -169,7 +166,7 @@ def run_backward(
     g: TensorImpl, x: TensorImpl, weight: Any, saved: tuple[Any, Any], training: bool, wants_dx: bool
 ) -> Any:
     """(gradient of x or None, of weight, of bias); None where there is no machine code."""
-    found = typed(backward, BACKWARD, x.dtype)
+    found = typed(backward, x.dtype)
     mean, rstd = saved
     if found is None:
         return None

@@ -12,12 +12,21 @@ For one kernel row it is the product of a matrix (outputs, places) with a matrix
 the kernel's row lies on, one channel after the other. With the channels of a pixel side by side in memory, as in `channels_last`,
 these rows are the image itself again, and a table of offsets says where each begins.
 
-How the real one differs: oneDNN has a kernel for each of the three directions.
+Where every output channel has one input channel (depthwise), there is nothing to add up over
+channels, so these are no matrix products: each gradient, times a weight, is given back to the pixel
+it came from, and a weight's gradient is the sum over all places of gradient times pixel.
+
+The loops are at the end. Those that write arrays in other orders jump where they read or where they
+write; it is done for sixteen neighbours at a time, so that of every cache line that is fetched all
+numbers are used before the next is.
+
+How the real one differs: oneDNN has a kernel for each of the three directions, others for depthwise
+convolutions, and writes the code of a reorder for each pair of layouts when it is first needed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from math import ceil, prod
 from typing import Any
@@ -25,17 +34,35 @@ from typing import Any
 import numpy as np
 
 from internals.core.tensor_impl import TensorImpl, array, backed_ptr, empty_contiguous
+from internals.machine_code import inline, kernel, template
+from internals.machine_code.language import SUM_MAY_BE_REORDERED
 
 from ..native.memory_format import empty_as
-from . import depthwise, layouts, windows
-from . import rearranging as re
+from . import windows
 from .convolving import convolution, convolve
 from .gemm import batched, best_tile, factors, gemm
-from .layouts import GRAIN, Window, as_images, chunks, contiguous, fill_columns, image_at, window_of
+from .pieces import PIECE, piece_sum
 from .ready import typed
 from .scratch import Scratch, Table
+from .windows import (
+    GRAIN,
+    Plan,
+    Window,
+    as_images,
+    behind_inside,
+    chunks,
+    contiguous,
+    fill_columns,
+    first_inside,
+    image_at,
+    lay_out,
+    planned,
+    window_of,
+)
 
 PIXELS = 1 << 20  # bytes of images whose places are summed at once
+SIDE = 16
+T = template("T")
 ONE = Window((1, 1), (1, 1), (0, 0), (1, 1))
 How = Sequence[Sequence[int]]
 
@@ -73,7 +100,7 @@ def input_gradient(g: TensorImpl, weight: TensorImpl, bias: Any, sizes: Sequence
         convolve(g, exchanged.data_ptr(), bias, dx, turned, groups)
     else:
         if groups > 1 and weight.shape[1] == 1 and dx.is_contiguous():
-            depthwise.gradient_of_input(g, weight, dx, window)
+            depthwise_dx(g, weight, dx, window)
         else:
             _add_columns(g, weight, dx, window, groups)
         if bias is not None:
@@ -85,9 +112,9 @@ def _exchanged(weight: TensorImpl, elements: int, groups: int) -> Scratch:
     """Weights (O, C/groups, *K) as (C, O/groups, *K), the kernels turned round."""
     outputs, inputs = weight.shape[0] // groups, weight.shape[1]
     turned = Scratch(weight.numel(), weight.dtype)
-    blocks = ceil(inputs / re.SIDE)
-    typed(re.exchange_channels, re.EXCHANGE_CHANNELS, weight.dtype).parallel(
-        groups * blocks, GRAIN // (outputs * elements * re.SIDE) + 1, backed_ptr(weight), turned.data_ptr(), outputs, inputs,
+    blocks = ceil(inputs / SIDE)
+    typed(exchange_channels, weight.dtype).parallel(
+        groups * blocks, GRAIN // (outputs * elements * SIDE) + 1, backed_ptr(weight), turned.data_ptr(), outputs, inputs,
         elements, blocks,
     )  # fmt: skip
     return turned
@@ -98,19 +125,19 @@ def _add_columns(g: TensorImpl, weight: TensorImpl, dx: TensorImpl, window: Wind
     (images, outputs, height, width), (_, channels, dx_height, dx_width) = g.shape, dx.shape
     terms, plane = outputs // groups, height * width
     rows = channels // groups * prod(window.kernel)
-    blocks = ceil(rows / re.SIDE)
+    blocks = ceil(rows / SIDE)
     turned = Scratch(groups * rows * terms, g.dtype)
-    typed(re.transpose, re.TRANSPOSE, g.dtype).parallel(
-        groups * blocks, GRAIN // (terms * re.SIDE) + 1, backed_ptr(weight), turned.data_ptr(), terms, rows, blocks
+    typed(transpose, g.dtype).parallel(
+        groups * blocks, GRAIN // (terms * SIDE) + 1, backed_ptr(weight), turned.data_ptr(), terms, rows, blocks
     )
-    together = min(images, max(1, layouts.CHUNK // (g.itemsize * plane * groups * rows)))
+    together = min(images, max(1, windows.CHUNK // (g.itemsize * plane * groups * rows)))
     places = together * plane
     joined = Scratch(outputs * places, g.dtype)
     matrix = Scratch(groups * rows * places, g.dtype)
     for first, n in chunks(images, together):
         fill_columns(g, first, n, (height, width), ONE, joined, places)
         batched(g.dtype, turned.data_ptr(), joined.data_ptr(), matrix.data_ptr(), (groups, rows, terms, places))
-        typed(windows.add_columns, windows.ADD_COLUMNS, g.dtype).parallel(
+        typed(windows.add_columns, g.dtype).parallel(
             n * channels, GRAIN // (dx_height * dx_width) + 1, matrix.data_ptr(), image_at(dx, first), *window.kernel, channels,
             height, width, dx_height, dx_width, *window.padding, *window.stride, *window.dilation, places, plane, *dx.stride(),
         )  # fmt: skip
@@ -124,7 +151,7 @@ def weight_gradient(g: TensorImpl, x: TensorImpl, like: TensorImpl, how: How, gr
         return dw
     window, g, x = window_of(tuple(like.shape)[2:], *how), as_images(g), as_images(x)
     if groups > 1 and like.shape[1] == 1:
-        depthwise.gradient_of_weight(g, x, dw, window)
+        depthwise_dw(g, x, dw, window)
         return dw
     (kernel_h, kernel_w), (step_h, step_w), _, (apart_h, apart_w) = window
     (images, outputs, height, width), channels = g.shape, x.shape[1]
@@ -141,7 +168,7 @@ def weight_gradient(g: TensorImpl, x: TensorImpl, like: TensorImpl, how: How, gr
     joined = Scratch(outputs * together * height * width, g.dtype)
     a, b, c, item = joined.data_ptr(), pixels.data_ptr(), sums.data_ptr(), g.itemsize
     for first, n in chunks(images, together):
-        lay_out_pixels(x, first, n, sizes, window, pixels)
+        _lay_out_pixels(x, first, n, sizes, window, pixels)
         places = n * height * width
         fill_columns(g, first, n, (height, width), ONE, joined, places)
         offsets = _offsets_of_pixels((n, height, width), (image, step_h * row, step_w * channels))
@@ -157,17 +184,17 @@ def weight_gradient(g: TensorImpl, x: TensorImpl, like: TensorImpl, how: How, gr
             for i in range(kernel_h):
                 moved = f._replace(x=right + i * apart_h * row * item, out=to + i * outputs * line * item)
                 gemm(tile, moved._replace(x_matrix=apart_w * channels, out_matrix=inputs), kernel_w)
-    typed(re.collect_weights, re.COLLECT_WEIGHTS, g.dtype).parallel(
+    typed(collect_weights, g.dtype).parallel(
         outputs, GRAIN // (line * kernel_h) + 1, sums.data_ptr(), backed_ptr(dw), inputs, kernel_h, kernel_w, line,
         outputs * line, inputs,
     )  # fmt: skip
     return dw
 
 
-def lay_out_pixels(x: TensorImpl, first: int, n: int, sizes: Sequence[int], window: Window, pixels: Scratch) -> None:
+def _lay_out_pixels(x: TensorImpl, first: int, n: int, sizes: Sequence[int], window: Window, pixels: Scratch) -> None:
     """`n` images of x with a border, the channels of each pixel side by side."""
     _, channels, height, width = x.shape
-    typed(re.lay_out_pixels, re.LAY_OUT_PIXELS, x.dtype).parallel(
+    typed(lay_out_pixels, x.dtype).parallel(
         n * sizes[0], GRAIN // (sizes[1] * channels) + 1, image_at(x, first), pixels.data_ptr(), channels, *sizes, height, width,
         *window.padding, *x.stride(),
     )  # fmt: skip
@@ -185,9 +212,179 @@ def bias_gradient(g: TensorImpl) -> Any:
     db = empty_contiguous((g.shape[1],), g.dtype)
     images, size = g.shape[0], prod(g.shape[2:])
     if g.is_contiguous() and g.numel():
-        typed(re.sum_channels, re.SUM_CHANNELS, g.dtype).parallel(
+        typed(sum_channels, g.dtype).parallel(
             g.shape[1], GRAIN // (images * size) + 1, backed_ptr(g), backed_ptr(db), images, g.shape[1], size
         )
     else:
         np.add.reduce(array(g), (0, *range(2, g.dim())), out=array(db))
     return db
+
+
+@kernel(signature="*T *T *T" + " i8" * 18)
+def depthwise_input_gradient(
+    begin, end, g, weight, dx, kernel_h, kernel_w, outputs, channels, rows, places, height, width, top, left, step_h, step_w,
+    apart_h, apart_w, g_n, g_c, g_h, g_w,
+):  # fmt: skip
+    """Planes (height, width) of zeros to which the gradients of (rows, places) are added, times
+    weights. An item is a plane."""
+    multiple = outputs // channels
+    for plane in range(begin, end):
+        n, c, to = plane // channels, plane % channels, plane * height * width
+        for i in range(height * width):
+            dx[to + i] = T(0)
+        for o in range(c * multiple, c * multiple + multiple):
+            for e in range(kernel_h * kernel_w):
+                w = weight[o * kernel_h * kernel_w + e]
+                shift_h, shift_w = e // kernel_w * apart_h - top, e % kernel_w * apart_w - left
+                first = min(first_inside(step_w, shift_w), places)
+                last = max(first, behind_inside(step_w, shift_w, width, places))
+                for i in range(rows):
+                    y, at = i * step_h + shift_h, n * g_n + o * g_c + i * g_h
+                    if y >= 0 and y < height:
+                        row = to + y * width + shift_w
+                        for j in range(first, last):
+                            dx[row + j * step_w] += w * g[at + j * g_w]
+
+
+@kernel(signature="*T *i8 *T *T" + " i8" * 13)
+def depthwise_weight_gradient(
+    begin, end, x, offsets, g, dw, elements, outputs, channels, plane_size, columns, rows, places, images, g_n, g_c, g_h, g_w,
+    adding,
+):  # fmt: skip
+    """One item of work is an output channel; x is laid out."""
+    for o in range(begin, end):
+        source = o // (outputs // channels) * plane_size
+        for e in range(elements):
+            total = 0.0
+            for n in range(images):
+                for i in range(rows):
+                    at = source + n * channels * plane_size + offsets[e] + i * columns
+                    total += row_product(x, at, g, n * g_n + o * g_c + i * g_h, g_w, places)
+            dw[o * elements + e] = dw[o * elements + e] + T(total) if adding else T(total)
+
+
+@inline(fastmath=SUM_MAY_BE_REORDERED)
+def row_product(x: Any, at: int, g: Any, from_: int, step: int, n: int) -> Any:
+    total = T(0)
+    if step == 1:
+        for j in range(n):
+            total += x[at + j] * g[from_ + j]
+    else:
+        for j in range(n):
+            total += x[at + j] * g[from_ + j * step]
+    return total
+
+
+def depthwise_dx(g: TensorImpl, weight: TensorImpl, dx: TensorImpl, window: Window) -> None:
+    """Fill `dx` (N, C, H, W), which is row-major, with what it gets back for a gradient g (N, O,
+    H', W')."""
+    (images, channels, height, width), (outputs, rows, places) = dx.shape, g.shape[1:]
+    typed(depthwise_input_gradient, g.dtype).parallel(
+        images * channels, GRAIN // (rows * places * prod(window.kernel)) + 1, backed_ptr(g), backed_ptr(weight), backed_ptr(dx),
+        *window.kernel, outputs, channels, rows, places, height, width, *window.padding, *window.stride, *window.dilation,
+        *g.stride(),
+    )  # fmt: skip
+
+
+def depthwise_dw(g: TensorImpl, x: TensorImpl, dw: TensorImpl, window: Window) -> None:
+    """Fill `dw` (O, 1, *K) with what it gets back for a gradient g (N, O, H', W') and input x (N,
+    C, H, W)."""
+    outputs, rows, places = g.shape[1:]
+    for first, n, plan, laid in _laid_out(x, g, window):
+        typed(depthwise_weight_gradient, g.dtype).parallel(
+            outputs, GRAIN // (n * rows * places * prod(window.kernel)) + 1, laid.data_ptr(), plan.offsets.address,
+            image_at(g, first), backed_ptr(dw), prod(window.kernel), outputs, x.shape[1], plan.plane, plan.columns, rows, places,
+            n, *g.stride(), first > 0,
+        )  # fmt: skip
+
+
+def _laid_out(x: TensorImpl, out: TensorImpl, window: Window) -> Iterator[tuple[int, int, Plan, Scratch]]:
+    """(first image, number of images, plan, tensor) of parts of x that are laid out for an output
+    like `out`."""
+    images, channels = x.shape[:2]
+    plan = planned(window, 1, *x.shape[2:], *out.shape[2:])
+    together = max(1, min(images, windows.CHUNK // (channels * plan.plane * x.itemsize)))
+    laid = Scratch(together * channels * plan.plane, x.dtype)
+    for first, n in chunks(images, together):
+        lay_out(x, first, n, plan, window, laid)
+        yield first, n, plan, laid
+
+
+@kernel(signature="*T *T" + " i8" * 4)
+def exchange_channels(begin, end, x, out, outputs, inputs, elements, blocks):
+    """Weights (groups, outputs, inputs, elements) as (groups, inputs, outputs, elements), the
+    elements backwards.
+
+    One item of work is a block of `SIDE` inputs of a group."""
+    for item in range(begin, end):
+        group, first = item // blocks, item % blocks * SIDE
+        base = group * outputs * inputs * elements
+        for o in range(outputs):
+            for i in range(first, min(first + SIDE, inputs)):
+                at, to = base + (o * inputs + i) * elements, base + (i * outputs + o) * elements
+                for e in range(elements):
+                    out[to + e] = x[at + elements - 1 - e]
+
+
+@kernel(signature="*T *T" + " i8" * 3)
+def transpose(begin, end, x, out, rows, columns, blocks):
+    """Matrices (n, rows, columns) as (n, columns, rows). One item of work is a block of `SIDE`
+    columns of one."""
+    for item in range(begin, end):
+        matrix, first = item // blocks, item % blocks * SIDE
+        base = matrix * rows * columns
+        for r in range(rows):
+            for c in range(first, min(first + SIDE, columns)):
+                out[base + c * rows + r] = x[base + r * columns + c]
+
+
+@kernel(signature="*T *T" + " i8" * 11)
+def lay_out_pixels(begin, end, x, out, channels, rows, columns, height, width, top, left, x_n, x_c, x_h, x_w):
+    """Images (n, channels, height, width) as (n, rows, columns, channels), with zeros around from
+    `top` and `left` on.
+
+    One item of work is a row of an image."""
+    for item in range(begin, end):
+        n, y = item // rows, item % rows - top
+        to = item * columns * channels
+        if y < 0 or y >= height:
+            for j in range(columns * channels):
+                out[to + j] = T(0)
+        else:
+            for j in range(min(left, columns) * channels):
+                out[to + j] = T(0)
+            for j in range(min(left + width, columns) * channels, columns * channels):
+                out[to + j] = T(0)
+            at = n * x_n + y * x_h
+            for first in range(0, channels, SIDE):
+                last = min(first + SIDE, channels)
+                for j in range(min(width, columns - left)):
+                    for c in range(first, last):
+                        out[to + (left + j) * channels + c] = x[at + c * x_c + j * x_w]
+
+
+@kernel(signature="*T *T" + " i8" * 6)
+def collect_weights(begin, end, x, out, inputs, kernel_h, kernel_w, x_output, x_h, x_w):
+    """Gradients of weights, in the order kernel row, output, kernel column, input, as (outputs,
+    inputs, kernel_h, kernel_w).
+
+    One item of work is an output."""
+    for o in range(begin, end):
+        to = o * inputs * kernel_h * kernel_w
+        for h in range(kernel_h):
+            for w in range(kernel_w):
+                at = o * x_output + h * x_h + w * x_w
+                for c in range(inputs):
+                    out[to + (c * kernel_h + h) * kernel_w + w] = x[at + c]
+
+
+@kernel(signature="*T *T" + " i8" * 3)
+def sum_channels(begin, end, x, out, images, channels, size):
+    """The sums of the channels of x (images, channels, size). One item of work is a channel."""
+    for c in range(begin, end):
+        total = 0.0
+        for n in range(images):
+            at = (n * channels + c) * size
+            for first in range(at, at + size, PIECE):
+                total += piece_sum(x, first, min(PIECE, at + size - first))
+        out[c] = T(total)

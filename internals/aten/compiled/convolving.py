@@ -28,9 +28,11 @@ from internals.core.dtype import dtype
 from internals.core.tensor_impl import TensorImpl, backed_ptr
 
 from ..native.memory_format import empty_as
-from . import gemm, layouts, windows
+from . import gemm, windows
 from .gemm import batched, best_tile, effort, factors
-from .layouts import (
+from .ready import typed
+from .scratch import Scratch
+from .windows import (
     Plan,
     Window,
     as_images,
@@ -43,15 +45,13 @@ from .layouts import (
     planned,
     window_of,
 )
-from .ready import typed
-from .scratch import Scratch
 
 COPY = 150  # what copying an element costs, in multiplications: it has to come back from a larger cache
 
 
 def available(dtype: dtype) -> bool:
     """Whether there are kernels for this dtype."""
-    return gemm.available(dtype) and typed(windows.lay_out, windows.LAY_OUT, dtype) is not None
+    return gemm.available(dtype) and typed(windows.spread_out, dtype) is not None
 
 
 def convolution(
@@ -88,7 +88,7 @@ def _read_where_it_lies(
     inputs, rows, places = channels // groups, outputs // groups, plan.places
     copied = not (plan.as_it_lies and x.is_contiguous())
     cut = not (plan.columns == width and bias is None and out.is_contiguous())
-    together = max(1, layouts.CHUNK // (x.itemsize * (copied * channels * plan.plane + cut * outputs * places + 1)))
+    together = max(1, windows.CHUNK // (x.itemsize * (copied * channels * plan.plane + cut * outputs * places + 1)))
     together = min(images, together)
     laid = Scratch(together * channels * plan.plane + places, x.dtype) if copied else None
     sums = Scratch(together * outputs * places, x.dtype) if cut else None
@@ -109,7 +109,7 @@ def _read_where_it_lies(
 def _lay_out_columns(x: TensorImpl, weight: int, bias: Any, out: TensorImpl, window: Window, groups: int) -> None:
     (images, channels, _, _), (_, outputs, height, width) = x.shape, out.shape
     rows, terms, plane = outputs // groups, channels // groups * prod(window.kernel), height * width
-    together = min(images, max(1, layouts.CHUNK // (x.itemsize * plane * (terms * groups + outputs))))
+    together = min(images, max(1, windows.CHUNK // (x.itemsize * plane * (terms * groups + outputs))))
     places = together * plane
     matrix = Scratch(groups * terms * places, x.dtype)
     sums = Scratch(outputs * places, x.dtype)

@@ -33,6 +33,7 @@ key = template("key")
 from_key = template("from_key")
 term = template("term")
 BLOCK = 1024
+PIECE = 512  # elements that are added up in any order, as T, before their sum is added to others in double precision
 
 
 @inline
@@ -64,6 +65,15 @@ def block_sum(x, start, n, stride):
     total = W(0)
     for i in range(n):
         total += term(W(x[start + i * stride]))
+    return total
+
+
+@inline(fastmath=SUM_MAY_BE_REORDERED)
+def piece_sum(x, at, n):
+    """The sum of n elements, as a T."""
+    total = T(0)
+    for i in range(n):
+        total += x[at + i]
     return total
 
 

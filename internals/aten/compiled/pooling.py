@@ -22,16 +22,15 @@ import numpy as np
 from internals.core.tensor_impl import TensorImpl, alias, backed_ptr
 from internals.machine_code import kernel, template
 
-from .layouts import CHUNK, Plan, Window, chunks, lay_out, planned, window_of
 from .ready import FLOATS, typed
 from .scratch import Scratch, Table
-from .windows import behind_inside, first_inside
+from .windows import CHUNK, Plan, Window, behind_inside, chunks, first_inside, lay_out, planned, window_of
 
 T = template("T")
 GRAIN = 1 << 13
 
 
-@kernel
+@kernel(signature="*T *i8 *i8 *T *i8" + " i8" * 12)
 def max_pool(
     begin, end, x, offsets, positions, out, index, elements, plane_size, columns, rows, places, width, top, left, step_h, step_w,
     apart_h, apart_w,
@@ -56,7 +55,7 @@ def max_pool(
                     index[to + j] = position + j * step_w if larger else there
 
 
-@kernel
+@kernel(signature="*T *i8 *T *T" + " i8" * 5)
 def avg_pool(begin, end, x, offsets, divisor, out, elements, plane_size, columns, rows, places):
     """The sums of windows (rows, places) of planes that are laid out, each divided by its divisor."""
     for plane in range(begin, end):
@@ -72,7 +71,7 @@ def avg_pool(begin, end, x, offsets, divisor, out, elements, plane_size, columns
                 out[to + j] = out[to + j] / divisor[i * places + j]
 
 
-@kernel
+@kernel(signature="*T *i8 *T" + " i8" * 2)
 def max_pool_backward(begin, end, g, index, dx, plane_size, windows):
     """Planes of zeros with each gradient added where `index` says. A window whose elements all lie in the padding has none."""
     for plane in range(begin, end):
@@ -85,7 +84,7 @@ def max_pool_backward(begin, end, g, index, dx, plane_size, windows):
                 dx[to + place] += g[at + i]
 
 
-@kernel
+@kernel(signature="*T *T *T" + " i8" * 10)
 def avg_pool_backward(
     begin, end, g, divisor, dx, kernel_h, kernel_w, height, width, rows, places, top, left, step_h, step_w
 ):
@@ -106,7 +105,7 @@ def avg_pool_backward(
                             dx[line + j * step_w] += g[at + row + j] / divisor[row + j]
 
 
-@kernel
+@kernel(signature="*T *T" + " i8" * 4)
 def adaptive_pool(begin, end, x, out, height, width, rows, places):
     """The means of planes (height, width) over rows * places windows that cover them evenly."""
     for plane in range(begin, end):
@@ -122,7 +121,7 @@ def adaptive_pool(begin, end, x, out, height, width, rows, places):
                 out[to + i * places + j] = total / T((last_y - first_y) * (last_x - first_x))
 
 
-@kernel
+@kernel(signature="*T *T" + " i8" * 4)
 def adaptive_pool_backward(begin, end, g, dx, height, width, rows, places):
     """Planes of zeros with each gradient added, in equal parts, to the elements of its window."""
     for plane in range(begin, end):
@@ -139,16 +138,6 @@ def adaptive_pool_backward(begin, end, g, dx, height, width, rows, places):
                         dx[k] += part
 
 
-MAX_POOL = "*T *i8 *i8 *T *i8" + " i8" * 12
-AVG_POOL = "*T *i8 *T *T" + " i8" * 5
-SIMPLE = {
-    "max_pool_backward": (max_pool_backward, "*T *i8 *T" + " i8" * 2),
-    "avg_pool_backward": (avg_pool_backward, "*T *T *T" + " i8" * 10),
-    "adaptive_pool": (adaptive_pool, "*T *T" + " i8" * 4),
-    "adaptive_pool_backward": (adaptive_pool_backward, "*T *T" + " i8" * 4),
-}
-
-
 __all__ = ["Table", "fits", "run", "run_avg_pool", "run_max_pool", "window_of"]
 
 
@@ -157,11 +146,11 @@ def fits(*tensors: TensorImpl) -> bool:
     return tensors[0].dtype in FLOATS and all(t.is_contiguous() and t.numel() for t in tensors)
 
 
-def run(name: str, *args: Any) -> bool:
+def run(kernel: Any, *args: Any) -> bool:
     """Run a kernel that needs nothing laid out on the planes of tensors; False where numpy has to.
 
     args: tensors, tables and numbers, as the kernel wants them; the first tells dtype and number of planes."""
-    found, planes = typed(*SIMPLE[name], args[0].dtype), prod(args[0].shape[:-2])
+    found, planes = typed(kernel, args[0].dtype), prod(args[0].shape[:-2])
     if found is not None:
         work = max(a.numel() for a in args if isinstance(a, TensorImpl)) // planes
         found.parallel(planes, GRAIN // (work + 1) + 1, *map(_argument, args))
@@ -170,7 +159,7 @@ def run(name: str, *args: Any) -> bool:
 
 def run_max_pool(x: TensorImpl, values: TensorImpl, indices: TensorImpl, window: Window) -> bool:
     """Fill `values` and `indices`; False where numpy has to."""
-    found = typed(max_pool, MAX_POOL, x.dtype)
+    found = typed(max_pool, x.dtype)
     if found is None:
         return False
     plan, width, item = _planned(x, values, window), x.shape[-1], x.itemsize
@@ -188,7 +177,7 @@ def run_max_pool(x: TensorImpl, values: TensorImpl, indices: TensorImpl, window:
 
 def run_avg_pool(x: TensorImpl, divisors: Table, out: TensorImpl, window: Window) -> bool:
     """Fill `out`, dividing by what a table says; False where numpy has to."""
-    found = typed(avg_pool, AVG_POOL, x.dtype)
+    found = typed(avg_pool, x.dtype)
     if found is None:
         return False
     plan, elements = _planned(x, out, window), prod(window.kernel)

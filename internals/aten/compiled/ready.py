@@ -46,11 +46,11 @@ def ready(kernel: Kernel, signature: str, aliasing: bool = False) -> Any:
 
 
 @cache
-def typed(kernel: Kernel, signature: str, dtype: dtype) -> Any:
-    """The machine code of `kernel` with T bound; in `signature`, T stands for its type. None where
-    numpy has to serve."""
+def typed(kernel: Kernel, dtype: dtype) -> Any:
+    """The machine code of `kernel` with T bound; in its signature, T stands for its type. None
+    where numpy has to serve."""
     number: Any = dtype.np
-    return ready(kernel.bind(T=number.type), signature.replace("T", np.dtype(number).str[1:]))
+    return ready(kernel.bind(T=number.type), kernel.signature.replace("T", np.dtype(number).str[1:]))
 
 
 def compiles(attempt: Callable[[], object], otherwise: str) -> bool:

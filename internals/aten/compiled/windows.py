@@ -1,27 +1,164 @@
-"""Windows of images in memory, as the products of a convolution want them (`aten/src/ATen/native/im2col.h`).
+"""Images as products and poolings want them: with a border, in phases, as columns of windows.
 
-- `lay_out` copies images with a border around them. A convolution with stride 2 takes every other row and column; so that it
-  finds them side by side, the image is dealt out into phases: even rows and columns, even rows and odd columns, and so on.
+A `Window` says how a kernel moves over an image. A `Plan` follows from it and the sizes: which
+phases are needed, how large their planes are, and how far each element of the kernel is from where
+its window begins. Plans are kept, as a network asks for the same ones again and again.
+
+- `lay_out` copies images with a border around them. A convolution with stride 2 takes every other
+  row and column; so that it finds them side by side, the image is dealt out into phases: even rows
+  and columns, even rows and odd columns, and so on.
+- `fill_columns` writes every window as a column of a matrix (im2col). To the loop, `spread_out`,
+  that is the same, with a phase for each element of the kernel. `add_columns` adds such columns up
+  into images again (col2im).
 - `cut_out` takes from rows that are too long what belongs to the result, and adds the bias.
-- `columns` writes every window as a column of a matrix (im2col); `add_columns` adds such columns up into images again (col2im).
 
-All know images by strides, in elements, so that any memory order will do. One item of work is a channel of one image; of
-`columns`, a row of the matrix.
+All know images by strides, in elements, so that any memory order will do.
 
-How the real one differs: `im2col` and `col2im` are templates in C++, with the same loops.
+How the real one differs: a oneDNN `primitive_desc` holds such decisions, and is kept in a cache
+likewise; `aten/src/ATen/native/im2col.h` has templates in C++, with the same loops.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from math import prod
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from internals.core.tensor_impl import TensorImpl, alias, array, backed_ptr, empty_contiguous
 from internals.machine_code import inline, kernel, template
 
-LAY_OUT = "*T *T *i8" + " i8" * 14 + " f8"
-CUT_OUT = "*T *T *T" + " i8" * 11
-COLUMNS = "*T *T" + " i8" * 18
-ADD_COLUMNS = "*T *T" + " i8" * 19
+from .ready import typed
+from .scratch import Scratch, Table
+
 T = template("T")
+CHUNK = 1 << 22  # bytes of copies and sums that are worked on at once
+GRAIN = 1 << 14  # elements that a thread should copy at least
+
+
+class Window(NamedTuple):
+    """How a kernel moves over an image; all entries are (vertical, horizontal)."""
+
+    kernel: tuple[int, int]
+    stride: tuple[int, int]
+    padding: tuple[int, int]
+    dilation: tuple[int, int]
+
+
+class Plan(NamedTuple):
+    """How images of one size are laid out and read."""
+
+    phases: Table  # which phases of the image are needed, in pairs
+    parts: int  # how many they are
+    rows: int  # the size of a phase's plane
+    columns: int
+    offsets: Table  # of the kernel's elements, for one channel after the other
+    places: int  # how many sums are computed for each output channel
+    as_it_lies: bool  # whether that is the image itself
+
+    @property
+    def plane(self) -> int:
+        return self.parts * self.rows * self.columns
+
+
+@lru_cache(maxsize=256)
+def planned(window: Window, channels: int, height: int, width: int, out_height: int, out_width: int) -> Plan:
+    """The plan for images (height, width) that give results (out_height, out_width)."""
+    kernel, stride, padding, dilation = window
+    where = [[i * d for i in range(k)] for k, d in zip(kernel, dilation)]  # the kernel's elements
+    used = [sorted({w % s for w in along}) for along, s in zip(where, stride)]  # the phases they are in
+    rows, columns = (along[-1] // s + n for along, s, n in zip(where, stride, (out_height, out_width)))
+    parts, plane = len(used[0]) * len(used[1]), rows * columns
+
+    def offset(i: int, j: int) -> int:
+        phase = used[0].index(i % stride[0]) * len(used[1]) + used[1].index(j % stride[1])
+        return phase * plane + i // stride[0] * columns + j // stride[1]
+
+    of_kernel = np.array([offset(i, j) for i in where[0] for j in where[1]], np.int64)
+    offsets = (np.arange(channels, dtype=np.int64)[:, None] * (parts * plane) + of_kernel).reshape(-1)
+    as_it_lies = stride == (1, 1) and padding == (0, 0) and (rows, columns) == (height, width)
+    phases = np.array([(r, c) for r in used[0] for c in used[1]], np.int64)
+    return Plan(Table(phases), parts, rows, columns, Table(offsets), (out_height - 1) * columns + out_width, as_it_lies)
+
+
+def lay_out(x: TensorImpl, first: int, n: int, plan: Plan, window: Window, laid: Scratch, fill: float = 0.0) -> None:
+    """`n` images of x with a border, in phases."""
+    plane = plan.rows * plan.columns
+    steps = x.shape[1] * plan.plane, plane
+    _spread_out(x, first, n, plan.phases, (plan.rows, plan.columns), window, laid, steps, fill)
+
+
+def fill_columns(
+    x: TensorImpl, first: int, n: int, places: tuple[int, int], window: Window, matrix: Scratch, row: int
+) -> None:
+    """The windows of `n` images of x as columns of `matrix`, whose rows lie `row` elements apart."""
+    elements = _elements(window.kernel, window.dilation)
+    _spread_out(x, first, n, elements, places, window, matrix, (prod(places), row), 0.0)
+
+
+def _spread_out(
+    x: TensorImpl, first: int, n: int, phases: Table, places: tuple[int, int], window: Window, out: Scratch,
+    steps: tuple[int, int], fill: float,
+) -> None:  # fmt: skip
+    _, channels, height, width = x.shape
+    parts = phases.size // 2
+    typed(spread_out, x.dtype).parallel(
+        n * channels, GRAIN // (parts * prod(places) + 1) + 1, image_at(x, first), out.data_ptr(), phases.address,
+        parts, channels, *places, height, width, *window.padding, *window.stride, *x.stride(), *steps, fill,
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=256)
+def _elements(kernel: tuple[int, int], dilation: tuple[int, int]) -> Table:
+    """Where the elements of a kernel lie, in pairs."""
+    where = [(i * dilation[0], j * dilation[1]) for i in range(kernel[0]) for j in range(kernel[1])]
+    return Table(np.array(where, np.int64))
+
+
+def cut_out(sums: Scratch, bias: Any, out: TensorImpl, first: int, n: int, steps: tuple[int, int, int]) -> None:
+    """`n` images of the result, from sums whose images, channels and rows lie `steps` apart."""
+    _, channels, height, width = out.shape
+    typed(cut_planes, out.dtype).parallel(
+        n * channels, GRAIN // (height * width) + 1, sums.data_ptr(), sums.data_ptr() if bias is None else backed_ptr(bias),
+        image_at(out, first), bias is not None, channels, height, width, *steps, *out.stride(),
+    )  # fmt: skip
+
+
+def window_of(kernel: Sequence[int], *how: Sequence[int]) -> Window:
+    """A window from the sizes of a kernel, stride, padding and dilation; in one dimension it is 1
+    high."""
+    pairs = ((plain, *v) if len(v) == 1 else tuple(v) for plain, v in zip((1, 1, 0, 1), (kernel, *how)))
+    return Window(*pairs)  # type: ignore[arg-type]
+
+
+def as_images(t: TensorImpl) -> TensorImpl:
+    """(N, C, L) as (N, C, 1, L)."""
+    if t.dim() == 4:
+        return t
+    (n, c, length), (n_step, c_step, step) = t.shape, t.stride()
+    found: TensorImpl = alias(t, (n, c, 1, length), (n_step, c_step, step * length, step), t.storage_offset())
+    return found
+
+
+def contiguous(t: TensorImpl) -> TensorImpl:
+    """The tensor, or a copy whose elements lie in order."""
+    if t.is_contiguous():
+        return t
+    copy: TensorImpl = empty_contiguous(t.shape, t.dtype)
+    array(copy)[...] = array(t)
+    return copy
+
+
+def chunks(count: int, together: int) -> Iterator[tuple[int, int]]:
+    """(first, how many) of each part of 0..count."""
+    return ((first, min(together, count - first)) for first in range(0, count, together))
+
+
+def image_at(t: TensorImpl, number: int) -> int:
+    """The address of an image."""
+    return backed_ptr(t) + number * t.stride(0) * t.itemsize
 
 
 @inline
@@ -38,18 +175,19 @@ def behind_inside(stride: int, shift: int, size: int, count: int) -> Any:
     return min(count, (size - 1 - shift) // stride + 1)
 
 
-@kernel
-def lay_out(
+@kernel(signature="*T *T *i8" + " i8" * 16 + " f8")
+def spread_out(
     begin, end, x, out, phase, phases, channels, rows, columns, height, width, top, left, step_h, step_w, x_n, x_c, x_h, x_w,
-    fill,
+    out_n, out_plane, fill,
 ):  # fmt: skip
-    """Planes (height, width) of x as `phases` planes (rows, columns) each: element (i, j) of phase (r, c) is that in row
-    i * step_h + r - top and column j * step_w + c - left, or `fill` outside."""
+    """Planes (height, width) of x as `phases` planes (rows, columns) each: element (i, j) of phase
+    (r, c) is that in row i * step_h + r - top and column j * step_w + c - left, or `fill` outside.
+    """
     for plane in range(begin, end):
         source = plane // channels * x_n + plane % channels * x_c
         for p in range(phases):
             shift_h, shift_w = phase[2 * p] - top, phase[2 * p + 1] - left
-            target = (plane * phases + p) * rows * columns
+            target = plane // channels * out_n + (plane % channels * phases + p) * out_plane
             first = min(first_inside(step_w, shift_w), columns)
             last = max(first, behind_inside(step_w, shift_w, width, columns))
             for i in range(rows):
@@ -72,8 +210,8 @@ def lay_out(
                         out[to + j] = T(fill)
 
 
-@kernel
-def cut_out(
+@kernel(signature="*T *T *T" + " i8" * 11)
+def cut_planes(
     begin, end, sums, bias, out, has_bias, channels, height, width, sums_n, sums_c, sums_h, out_n, out_c, out_h, out_w
 ):  # fmt: skip
     """The planes (height, width) of `sums`, whose rows are longer, plus the bias of their channel."""
@@ -91,39 +229,7 @@ def cut_out(
                     out[to + i * out_h + j * out_w] = sums[at + i * sums_h + j] + b
 
 
-@kernel
-def columns(
-    begin, end, x, out, kernel_h, kernel_w, images, rows, places, height, width, top, left, step_h, step_w, apart_h, apart_w,
-    x_n, x_c, x_h, x_w, out_row,
-):  # fmt: skip
-    """Row k = (channel, kernel row, kernel column): what lies there in each window, image after image, (rows, places) each."""
-    for k in range(begin, end):
-        c, element = k // (kernel_h * kernel_w), k % (kernel_h * kernel_w)
-        shift_h, shift_w = element // kernel_w * apart_h - top, element % kernel_w * apart_w - left
-        first = min(first_inside(step_w, shift_w), places)
-        last = max(first, behind_inside(step_w, shift_w, width, places))
-        for n in range(images):
-            for i in range(rows):
-                y = i * step_h + shift_h
-                to = k * out_row + (n * rows + i) * places
-                if y < 0 or y >= height:
-                    for j in range(places):
-                        out[to + j] = T(0)
-                else:
-                    at = n * x_n + c * x_c + y * x_h + shift_w * x_w
-                    for j in range(first):
-                        out[to + j] = T(0)
-                    if step_w * x_w == 1:
-                        for j in range(first, last):
-                            out[to + j] = x[at + j]
-                    else:
-                        for j in range(first, last):
-                            out[to + j] = x[at + j * step_w * x_w]
-                    for j in range(last, places):
-                        out[to + j] = T(0)
-
-
-@kernel
+@kernel(signature="*T *T" + " i8" * 19)
 def add_columns(
     begin, end, x, out, kernel_h, kernel_w, channels, rows, places, height, width, top, left, step_h, step_w, apart_h, apart_w,
     x_row, x_image, out_n, out_c, out_h, out_w,

@@ -128,7 +128,7 @@ def _adaptive_avg_pool2d(self: Any, output_size: Sequence[int]) -> Any:
         return out
     if use_compiled(self.numel(), COMPILED):
         kernels = compiled_for(self, out)
-        if kernels and kernels.run("adaptive_pool", self, out, *self.shape[-2:], *output_size):
+        if kernels and kernels.run(kernels.adaptive_pool, self, out, *self.shape[-2:], *output_size):
             return out
     x = array(self)
     dtype = np.float32 if self.dtype is dt.float16 else x.dtype

@@ -54,7 +54,7 @@ def max_pool2d_with_indices_backward(
         return result
     if use_compiled(self.numel(), COMPILED) and _agree(grad_output, self) and indices.shape == grad_output.shape:
         kernels = compiled_for(grad_output, indices, result) if indices.dtype is dt.int64 else None
-        if kernels and kernels.run("max_pool_backward", grad_output, indices, result, plane, prod(grad_output.shape[-2:])):
+        if kernels and kernels.run(kernels.max_pool_backward, grad_output, indices, result, plane, prod(grad_output.shape[-2:])):
             return result
     g = _wide(grad_output)
     planes = self.numel() // plane if plane else 0
@@ -94,7 +94,7 @@ def avg_pool2d_backward(
         kernels = compiled_for(grad_output, result)
         divisors = divisors_of(self, size, kernel, stride, padding, count_include_pad, divisor_override)
         window = (*kernel, *self.shape[-2:], *size, *padding, *stride)
-        if kernels and kernels.run("avg_pool_backward", grad_output, divisors, result, *window):
+        if kernels and kernels.run(kernels.avg_pool_backward, grad_output, divisors, result, *window):
             return result
     g = _wide(grad_output)
     image = self.shape[-2:]
@@ -113,7 +113,7 @@ def _adaptive_avg_pool2d_backward(grad_output: Any, self: Any) -> Any:
         return result
     if use_compiled(self.numel(), COMPILED) and _agree(grad_output, self):
         kernels = compiled_for(grad_output, result)
-        if kernels and kernels.run("adaptive_pool_backward", grad_output, result, *self.shape[-2:], *grad_output.shape[-2:]):
+        if kernels and kernels.run(kernels.adaptive_pool_backward, grad_output, result, *self.shape[-2:], *grad_output.shape[-2:]):
             return result
     g = _wide(grad_output)
     for axis in (-2, -1):

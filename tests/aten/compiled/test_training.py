@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 import internals
 from internals._generated import ops
-from internals.aten.compiled import convolving, gemm, rearranging, windows
+from internals.aten.compiled import convolution_gradients, convolving, gemm, windows
 from internals.aten.compiled.gemm import best_tile, factors, rows_apart, tiles
 from internals.aten.compiled.gemm_code import Gemm, Tile
-from internals.aten.compiled.layouts import Window, planned
 from internals.aten.compiled.registers import Vector
+from internals.aten.compiled.windows import Window, planned
 from internals.aten.native import convolution as native
 from internals.core import dtype as dt
 from internals.machine_code import compiled_kernels
@@ -250,8 +250,6 @@ def test_weights_that_are_views() -> None:
 
 def test_many_images_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is copied at once is limited; the sums of weights go on from part to part."""
-    from internals.aten.compiled import convolution_gradients, layouts
-
     make = ours()
     x, w = make(7, 5, 9, 8, dtype="float64"), make(6, 5, 3, 3, dtype="float64")
     rest = ([2, 1], [1, 1], [1, 1], False, [0, 0], 1)
@@ -259,7 +257,7 @@ def test_many_images_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
         y = ops.convolution(x, w, None, *rest)
         g = make(*y.shape, dtype="float64")
         expected = y, *ops.convolution_backward(g, x, w, None, *rest, [True, True, False])
-    monkeypatch.setattr(layouts, "CHUNK", 1 << 14)
+    monkeypatch.setattr(windows, "CHUNK", 1 << 14)
     monkeypatch.setattr(convolution_gradients, "PIXELS", 1 << 13)
     with compiled_kernels(threshold=0):
         found = ops.convolution(x, w, None, *rest), *ops.convolution_backward(g, x, w, None, *rest, [True, True, False])
@@ -330,15 +328,15 @@ def test_kernels_are_plain_python() -> None:
     x = np.arange(2 * 3 * 4, dtype=np.float32).reshape(2, 3, 4)  # two planes
     plan = planned(Window((3, 1), (2, 1), (1, 0), (1, 1)), 2, 3, 4, 2, 4)
     laid = np.full(2 * plan.plane, 99, np.float32)
-    lay_out = windows.lay_out.bind(T=np.float32)
+    spread_out = windows.spread_out.bind(T=np.float32)
     sizes, steps = (2, plan.rows, plan.columns, 3, 4), (1, 0, 2, 1, 24, 12, 4, 1)
-    lay_out(0, 2, x.reshape(-1), laid, plan.phases.array.reshape(-1), plan.parts, *sizes, *steps, 0.0)
+    spread_out(0, 2, x.reshape(-1), laid, plan.phases.array.reshape(-1), plan.parts, *sizes, *steps, 2 * plan.plane, 12, 0.0)
     assert (plan.parts, plan.rows, plan.columns) == (2, 3, 4)
     padded = np.pad(x, ((0, 0), (1, 2), (0, 0)))
     np.testing.assert_array_equal(laid.reshape(2, 2, 3, 4)[:, 0], padded[:, 0::2])
     np.testing.assert_array_equal(laid.reshape(2, 2, 3, 4)[:, 1], padded[:, 1::2])
     turned = np.empty(12, np.float32)
-    rearranging.exchange_channels.bind(T=np.float32)(0, 1, x[0].reshape(-1), turned, 2, 2, 3, 1)
+    convolution_gradients.exchange_channels.bind(T=np.float32)(0, 1, x[0].reshape(-1), turned, 2, 2, 3, 1)
     np.testing.assert_array_equal(turned.reshape(2, 2, 3), x[0].reshape(2, 2, 3).swapaxes(0, 1)[..., ::-1])
     assert convolving.available(dt.float32) and not convolving.available(dt.float16)
 
