@@ -55,3 +55,16 @@ def test_files_end_their_description_with_how_the_real_one_differs(package: str)
         assert "\n\nHow the real one differs" in text and "\n\n" not in text[text.index("How the real one") :], (
             path.name
         )
+
+
+def test_what_moved_is_where_the_page_says() -> None:
+    """Paths in full on the right exist; those on the left do not, but where only a part of a file went."""
+    for line in (ROOT / "docs" / "moved.md").read_text(encoding="utf-8").splitlines():
+        cells = line.split("|")
+        if len(cells) != 4 or "`" not in line:
+            continue
+        was, now = (re.findall(r"`([\w/.]+(?:\.py|/))`", cell) for cell in cells[1:3])
+        missing = [path for path in now if not any((ROOT / folder / path).exists() for folder in ("", "internals"))]
+        assert not [path for path in missing if "X" not in path and "Y" not in path], line
+        left = [path for path in was if path.endswith(".py") and (ROOT / "internals" / path).exists()]
+        assert not left or ":" in cells[1], line

@@ -54,7 +54,8 @@ def max_pool2d_with_indices_backward(
         return result
     if use_compiled(self.numel(), COMPILED) and _agree(grad_output, self) and indices.shape == grad_output.shape:
         kernels = compiled_for(grad_output, indices, result) if indices.dtype is dt.int64 else None
-        if kernels and kernels.run(kernels.max_pool_backward, grad_output, indices, result, plane, prod(grad_output.shape[-2:])):
+        pooled = prod(grad_output.shape[-2:])
+        if kernels and kernels.run(kernels.max_pool_backward, grad_output, indices, result, plane, pooled):
             return result
     g = _wide(grad_output)
     planes = self.numel() // plane if plane else 0
@@ -113,7 +114,8 @@ def _adaptive_avg_pool2d_backward(grad_output: Any, self: Any) -> Any:
         return result
     if use_compiled(self.numel(), COMPILED) and _agree(grad_output, self):
         kernels = compiled_for(grad_output, result)
-        if kernels and kernels.run(kernels.adaptive_pool_backward, grad_output, result, *self.shape[-2:], *grad_output.shape[-2:]):
+        sizes = *self.shape[-2:], *grad_output.shape[-2:]
+        if kernels and kernels.run(kernels.adaptive_pool_backward, grad_output, result, *sizes):
             return result
     g = _wide(grad_output)
     for axis in (-2, -1):
