@@ -13,7 +13,7 @@ from typing import Any
 
 from internals._generated import ops
 
-from .resampling_any import resample, resample_backward
+from .resampling import resample, resample_backward
 from .resampling_checks import sizes_and_scales
 
 Sizes = Sequence[int]

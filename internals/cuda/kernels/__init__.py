@@ -8,7 +8,7 @@ work together:
 - Threads that read, or write, where data tells them to: `assertion` (how a kernel says that an index is wrong), `gather`,
   `indexing`, `embedding`. Threads that look at the neighbourhood of their element: `pooling`, `upsampling`, `windows`.
 - A block that puts together what its threads found, in shared memory or by shuffles: `accumulators` (what is put together),
-  `block_reduction` (how), `reduction` with `reduction_functors` and `reduction_functors_wide`, `nll_loss`, `softmax`,
+  `block_reduction` (how), `reduction` with `reduction_functors`, `nll_loss`, `softmax`,
   `normalization` and `normalization_backward`; `scan` (all partial sums), `compaction` (which elements are true), `sort`.
 - A block that keeps a tile of memory because it is used many times: `matmul` (naive, then tiled), `gemm` (registers, too),
   `row_products`, `convolution` (a product whose matrix is never made), `depthwise`.

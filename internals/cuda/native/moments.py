@@ -17,7 +17,7 @@ from internals._generated import ops
 from internals.aten.native import moments as cpu
 
 from ..fallback import on_cpu
-from ..kernels import reduction_functors_wide as w
+from ..kernels import reduction_functors as w
 from ..kernels.block_reduction import accumulator
 from .opmath import acc_type, scalar_type
 from .reducing import Reduction, examples, reduce_into

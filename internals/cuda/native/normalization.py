@@ -28,7 +28,7 @@ from internals.core.tensor_impl import empty_contiguous
 
 from ..device_array import flat
 from ..kernels import normalization as kernels
-from ..kernels import reduction_functors_wide as functors
+from ..kernels import reduction_functors as functors
 from ..kernels.block_reduction import accumulator, block_total
 from ..kernels.functors import add
 from ..launch import counted, launch_1d

@@ -18,7 +18,7 @@ from internals.core.dtype import dtype
 
 from ..fallback import on_cpu
 from ..kernels import reduction_functors as f
-from ..kernels import reduction_functors_wide as w
+from ..kernels import reduction_functors as w
 from ..kernels.block_reduction import accumulator
 from ..kernels.functors import add, maximum, minimum
 from .opmath import acc_type, scalar_type
