@@ -17,7 +17,6 @@ import pytest
 ROOT = Path(__file__).parents[2]
 ENTRY = """- func: {schema}
   variants: function, method
-  structured: True
   autogen: {name}_, {name}.out
   dispatch: {{"CPU, CUDA": scalar.{name}}}
 """
@@ -63,7 +62,7 @@ def copied(target: Path) -> None:
     ignored = shutil.ignore_patterns("__pycache__", "*.pyc")
     for folder in ("internals", "codegen", "tools"):
         shutil.copytree(ROOT / folder, target / folder, ignore=ignored)
-    (target / "tests").mkdir()
+    (target / "tests" / "aten").mkdir(parents=True)
     for file in ("pyproject.toml", "tests/aten/added_operators.py"):
         shutil.copy(ROOT / file, target / file)
 

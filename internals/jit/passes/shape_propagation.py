@@ -6,9 +6,7 @@ pass carries that knowledge through the graph, node by node, into the types of t
 1. Control flow: an If's output is what both arms agree on; types around a Loop are widened until a round changes nothing.
 2. Of an operator, its checks and the making of its result are tried without data (`shape_trials.py`), with as much as is known
    of its arguments.
-3. If it needs data, every tensor argument is known completely and all else is constant, it is *run*, on tensors of zeros of
-   that shape. What comes out has the type looked for, strides and all.
-4. Otherwise the output is just a `Tensor`.
+3. Of an operator that needs data, the output is just a `Tensor`.
 
 What an in-place operation may give another shape (`t_`, `resize_`) is never known.
 
@@ -21,31 +19,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from internals._generated import ops
 from internals._generated.op_facts import INPLACE_VIEW
 from internals.core.device import device as Device
-from internals.core.dtype import FLOATING, float64, int64
 from internals.core.dtype import bool_ as bool_dtype
-from internals.core.grad_mode import set_grad_mode
+from internals.core.dtype import float64, int64
 from internals.jit.ir.block import all_nodes
 from internals.jit.ir.tensor_type import TensorType
 from internals.jit.ir.types import TupleType
 from internals.jit.ir.unify import unify_types
 from internals.jit.operators.alias_analysis import AliasDb
 from internals.jit.operators.second_names import first_name
-from internals.jit.passes.folding_limits import is_affordable, moderately
-from internals.jit.passes.overloads import NOT_CONSTANT, constant
+from internals.jit.passes.overloads import constant
 from internals.jit.passes.registry import graph_pass
 from internals.jit.passes.shape_trials import result_types
-from internals.jit.passes.subgraph_utils import is_tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from internals.jit.ir import Block, Graph, Node, Value
 
 RESIZING = frozenset({"aten::data", *(f"aten::{name.partition('.')[0]}" for name in INPLACE_VIEW)})
-MAX_ELEMENTS = 1 << 20  # an operator is not run on larger tensors
 
 
 @graph_pass("propagate shapes")
@@ -135,70 +126,10 @@ def _types_of_results(node: Node) -> list[TensorType] | None:
     """What is known of them; None if that is nothing. What was written to in place has the sizes that it had."""
     schema = node.schema()
     if schema is None or not schema.is_mutable:
-        return result_types(node) or _run(node)
+        return result_types(node)
     written: Any = node.inputsAt(0).type()
     in_place = schema.name.endswith("_") and isinstance(written, TensorType)
     return [written.with_(strides=None)] if in_place else None
-
-
-def _run(node: Node) -> list[TensorType] | None:
-    """The types of the outputs, from running the operator on zeros. None if that cannot or should not be done."""
-    operator = node.operator()
-    tensors = [v for v in _leaves(node.inputs()) if is_tensor(v)]
-    if operator is None or not tensors or not _may_run(node) or not all(_is_small_and_known(v.type()) for v in tensors):
-        return None
-    arguments = [_representative(v) for v in node.inputs()]
-    if any(a is NOT_CONSTANT for a in arguments) or not is_affordable(node, arguments):
-        return None
-    was = set_grad_mode(False)
-    try:
-        with moderately():
-            results = operator.fn(*arguments)
-    except Exception:  # of zeros, which need not be what will come: nothing is known then
-        return None
-    finally:
-        set_grad_mode(was)
-    results = results if isinstance(results, tuple) else (results,)
-    if len(results) != node.outputsSize():
-        return None
-    return [TensorType.create_from_tensor(r) for r, v in zip(results, node.outputs()) if is_tensor(v)]
-
-
-def _leaves(values: Iterable[Value]) -> Iterator[Value]:
-    """The values, and instead of lists made for the call, what is in them."""
-    for v in values:
-        if v.node().kind() == "prim::ListConstruct":
-            yield from v.node().inputs()
-        else:
-            yield v
-
-
-def _may_run(node: Node) -> bool:
-    if node.isNondeterministic() or node.hasSideEffects():
-        return False
-    schema = node.schema()
-    return schema is not None and not schema.is_mutable
-
-
-def _is_small_and_known(t: Any) -> bool:
-    """Whether a tensor of the type can be made up. Not of integers: zeros divide badly, and are an index of their own."""
-    if not t.isComplete() or t.dtype().category < FLOATING or t.device().type != "cpu":
-        return False
-    elements = 1
-    for s in t.sizes():
-        elements *= s
-    return elements <= MAX_ELEMENTS
-
-
-def _representative(v: Value) -> Any:
-    """A constant's value, or zeros of the type's shape; `NOT_CONSTANT` for anything else."""
-    if v.node().kind() == "prim::ListConstruct":
-        elements = [_representative(e) for e in v.node().inputs()]
-        return NOT_CONSTANT if any(e is NOT_CONSTANT for e in elements) else elements
-    if not is_tensor(v) or v.node().kind() == "prim::Constant":
-        return constant(v)
-    t: Any = v.type()
-    return ops.zero_(ops.empty_strided(t.sizes(), t.strides(), t.dtype(), None, t.device(), None))
 
 
 def _agree(a: Any, b: Any) -> Any:
