@@ -3,6 +3,8 @@
 A copy is the elementwise operation that does nothing, so it walks as they do: along rows where it can, in tiles where rows of the
 one are columns of the other. Without a conversion it does not matter what the bits mean: floats travel as integers of their size.
 
+`join` puts tensors together (`CatKernel.cpp`): a copy into each one's part of the result.
+
 How the real one differs: one dtype to itself is `memcpy` or a vectorised loop, and a transposed matrix of 60 by 60 or more goes
 through a buffer, block by block (`copy_transpose_valid`).
 """
@@ -63,6 +65,26 @@ def copy_reversed(target: TensorImpl, source: TensorImpl, dims: Sequence[int]) -
     if plan is None or not use_compiled(g.numel, WORTH_COMPILING) or not are_apart(target, source):
         return False
     plan.run(backed_ptr(target), backed_ptr(source) + first * source.itemsize)
+    return True
+
+
+def join(out: TensorImpl, tensors: Sequence[TensorImpl], dim: int) -> bool:
+    """Write `tensors` to `out`, one after the other along `dim`. False, and nothing written, if
+    numpy is to do it."""
+    g = out._geometry
+    if not use_compiled(g.numel, WORTH_COMPILING) or not are_apart(out, *tensors):
+        return False
+    parts: list[tuple[Plan, int, int]] = []
+    address = backed_ptr(out)
+    for t in tensors:
+        if t.numel():
+            plan = plan_copy(g.dtype, t.dtype, tuple(t.shape), g.strides, t.stride())
+            if plan is None:
+                return False
+            parts.append((plan, address, backed_ptr(t)))
+        address += t.shape[dim] * g.strides[dim] * g.dtype.itemsize
+    for plan, target, source in parts:
+        plan.run(target, source)
     return True
 
 

@@ -17,8 +17,7 @@ from internals.machine_code import kernel, template
 from internals.machine_code.parallel import get_num_threads
 from internals.machine_code.settings import settings
 
-from .column_pieces import larger, smaller
-from .pieces import keys_for, row_largest, row_smallest
+from .pieces import chunk_of_row, keys_for, larger, row_largest, row_smallest, smaller, tile_of_columns
 from .ready import ready
 from .rows import WORD, Rows, address, as_rows, rows_of, tiles_of
 
@@ -39,17 +38,14 @@ better = template("better")
 @kernel
 def extremes_of_rows(begin, end, x, out, n, chunk, chunks, outer_stride):
     for unit in range(begin, end):
-        row = unit // chunks
-        first = (unit - row * chunks) * chunk
-        out[unit] = row_extreme(x, row * outer_stride + first, min(chunk, n - first), 1)
+        start, count = chunk_of_row(unit, n, chunk, chunks, outer_stride)
+        out[unit] = row_extreme(x, start, count, 1)
 
 
 @kernel
 def extremes_of_columns(begin, end, x, out, n, inner, chunk, chunks, tiles, outer_stride, stride):
     for unit in range(begin, end):
-        part = unit // tiles
-        left = (unit - part * tiles) * TILE
-        right = min(left + TILE, inner)
+        part, left, right = tile_of_columns(unit, inner, TILE, tiles)
         o = part // chunks
         top = (part - o * chunks) * chunk
         target = part * inner
@@ -64,9 +60,7 @@ def extremes_of_columns(begin, end, x, out, n, inner, chunk, chunks, tiles, oute
 @kernel
 def extremes_of_columns_with_indices(begin, end, x, out, indices, n, inner, tile, tiles, outer_stride, stride):
     for unit in range(begin, end):
-        o = unit // tiles
-        left = (unit - o * tiles) * tile
-        right = min(left + tile, inner)
+        o, left, right = tile_of_columns(unit, inner, tile, tiles)
         target = o * inner
         for j in range(left, right):
             out[target + j] = x[o * outer_stride + j]

@@ -18,7 +18,7 @@ from internals.core import dtype as dt
 from internals.core.tensor_impl import TensorImpl
 from internals.machine_code import kernel, template
 
-from .pieces import identity, row_mean, row_squared_distances
+from .pieces import chunk_of_row, identity, row_mean, row_squared_distances, tile_of_columns
 from .ready import ready
 from .rows import WORD, address, as_rows
 
@@ -35,9 +35,7 @@ term = template("term")
 @kernel
 def moments_of_rows(begin, end, x, means, squares, n, chunk, chunks, outer_stride):
     for unit in range(begin, end):
-        row = unit // chunks
-        first = (unit - row * chunks) * chunk
-        start, count = row * outer_stride + first, min(chunk, n - first)
+        start, count = chunk_of_row(unit, n, chunk, chunks, outer_stride)
         means[unit] = row_mean(x, start, count, 1)
         squares[unit] = row_squared_distances(x, start, count, 1, means[unit])
 
@@ -45,9 +43,7 @@ def moments_of_rows(begin, end, x, means, squares, n, chunk, chunks, outer_strid
 @kernel
 def moments_of_columns(begin, end, x, means, squares, n, inner, chunk, chunks, tiles, outer_stride, stride):
     for unit in range(begin, end):
-        part = unit // tiles
-        left = (unit - part * tiles) * TILE
-        right = min(left + TILE, inner)
+        part, left, right = tile_of_columns(unit, inner, TILE, tiles)
         o = part // chunks
         top = (part - o * chunks) * chunk
         bottom = min(top + chunk, n)

@@ -1,4 +1,5 @@
-"""What a kernel does with one row: `row_sum`, `row_largest`, `row_moments`, ... of n elements from `start` on, `stride` apart.
+"""What a kernel does with one row: `row_sum`, `row_largest`, ... of n elements from `start` on,
+`stride` apart.
 
 They are inline, so a kernel that calls one with stride 1 gets a loop that LLVM makes vector instructions of. Two things decide
 whether it can:
@@ -10,6 +11,11 @@ in blocks.
 A search for the largest float, in which NaN wins, is none that LLVM makes vector instructions of. But the bits of a float, read
 as an integer, order as the float does, if below zero all but the sign are turned over: `key`. NaN, of either sign, lies outside
 the keys of the infinities. So the largest and the smallest key are found, as integers, and tell everything.
+
+Of columns, `columns_softmax`, ... do a tile of them, `left` to `right`. What belongs to a column
+(its largest element, its sum) lies in an array of one number for each, from `here` on. Element j of
+row i is x[top + i * stride + j]: each loop over j runs over neighbours in memory, so it becomes
+vector instructions without further ado.
 
 How the real one differs: the same loops stand in `vec_reduce_all` and `RowwiseMoments` (`aten/src/ATen/native/cpu`), with
 vectors spelled out; `cascade_sum` adds float32 in single precision.
@@ -34,6 +40,22 @@ from_key = template("from_key")
 term = template("term")
 BLOCK = 1024
 PIECE = 512  # elements that are added up in any order, as T, before their sum is added to others in double precision
+
+
+@inline
+def chunk_of_row(unit, n, chunk, chunks, outer_stride):
+    """(where it starts, how many elements it has) of a chunk; each row has as many chunks."""
+    row = unit // chunks
+    first = (unit - row * chunks) * chunk
+    return row * outer_stride + first, min(chunk, n - first)
+
+
+@inline
+def tile_of_columns(unit, inner, tile, tiles):
+    """(which of the blocks of columns, left, right) of a tile; each block has as many tiles."""
+    block = unit // tiles
+    left = (unit - block * tiles) * tile
+    return block, left, min(left + tile, inner)
 
 
 @inline
@@ -259,6 +281,101 @@ def row_log_softmax_backward(g, y, out, start, n, stride):
     total = T(row_sum(g, start, n, stride))
     for i in range(n):
         out[start + i * stride] = g[start + i * stride] - exp(y[start + i * stride]) * total
+
+
+# Columns
+
+
+@inline
+def larger(a, b):
+    """Whether a comes before b in search of a maximum: NaN before all, but not before another NaN.
+    """
+    return (a > b) | ((a != a) & (b == b))
+
+
+@inline
+def smaller(a, b):
+    return (a < b) | ((a != a) & (b == b))
+
+
+@inline
+def columns_largest(x, largest, here, top, n, stride, left, right):
+    for j in range(left, right):
+        largest[here + j] = x[top + j]
+    for i in range(1, n):
+        row = top + i * stride
+        for j in range(left, right):
+            largest[here + j] = x[row + j] if larger(x[row + j], largest[here + j]) else largest[here + j]
+
+
+@inline
+def columns_exp_sum(x, largest, totals, here, top, n, stride, left, right):
+    """The sums of exp(x - largest), as W."""
+    for j in range(left, right):
+        totals[here + j] = W(0)
+    for i in range(n):
+        row = top + i * stride
+        for j in range(left, right):
+            totals[here + j] += W(exp(x[row + j] - largest[here + j]))
+
+
+@inline
+def columns_softmax(x, out, largest, totals, here, top, n, stride, left, right):
+    columns_largest(x, largest, here, top, n, stride, left, right)
+    for j in range(left, right):
+        totals[here + j] = W(0)
+    for i in range(n):
+        row = top + i * stride
+        for j in range(left, right):
+            e = exp(x[row + j] - largest[here + j])
+            out[row + j] = e
+            totals[here + j] += W(e)
+    for j in range(left, right):
+        totals[here + j] = W(1) / totals[here + j]
+    for i in range(n):
+        row = top + i * stride
+        for j in range(left, right):
+            out[row + j] *= T(totals[here + j])
+
+
+@inline
+def columns_log_softmax(x, out, largest, totals, here, top, n, stride, left, right):
+    columns_largest(x, largest, here, top, n, stride, left, right)
+    columns_exp_sum(x, largest, totals, here, top, n, stride, left, right)
+    for j in range(left, right):
+        totals[here + j] = math.log(totals[here + j])
+    for i in range(n):
+        row = top + i * stride
+        for j in range(left, right):
+            out[row + j] = (x[row + j] - largest[here + j]) - T(totals[here + j])
+
+
+@inline
+def columns_softmax_backward(g, y, out, totals, here, top, n, stride, left, right):
+    for j in range(left, right):
+        totals[here + j] = W(0)
+    for i in range(n):
+        row = top + i * stride
+        for j in range(left, right):
+            totals[here + j] += W(g[row + j]) * W(y[row + j])
+    for i in range(n):
+        row = top + i * stride
+        for j in range(left, right):
+            out[row + j] = y[row + j] * (g[row + j] - T(totals[here + j]))
+
+
+@inline
+def columns_log_softmax_backward(g, y, out, totals, here, top, n, stride, left, right):
+    for j in range(left, right):
+        totals[here + j] = W(0)
+    for i in range(n):
+        row = top + i * stride
+        for j in range(left, right):
+            totals[here + j] += W(g[row + j])
+    for i in range(n):
+        row = top + i * stride
+        for j in range(left, right):
+            out[row + j] = g[row + j] - exp(y[row + j]) * T(totals[here + j])
 
 
 KEYS: dict[Any, dict[str, Any]] = {

@@ -23,7 +23,7 @@ from internals.core.tensor_impl import TensorImpl, array, backed_ptr, empty
 from internals.machine_code import inline, kernel, template
 from internals.machine_code.settings import settings
 
-from .pieces import identity, magnitude, row_product, row_sum, square
+from .pieces import chunk_of_row, identity, magnitude, row_product, row_sum, square, tile_of_columns
 from .ready import ready
 from .rows import WORD, Rows, address, as_rows, rows_of
 
@@ -44,17 +44,14 @@ finish = template("finish")
 @kernel
 def totals_of_rows(begin, end, x, out, n, chunk, chunks, outer_stride, divisor):
     for unit in range(begin, end):
-        row = unit // chunks
-        first = (unit - row * chunks) * chunk
-        out[unit] = O(finish(row_total(x, row * outer_stride + first, min(chunk, n - first), 1), divisor))
+        start, count = chunk_of_row(unit, n, chunk, chunks, outer_stride)
+        out[unit] = O(finish(row_total(x, start, count, 1), divisor))
 
 
 @kernel
 def totals_of_columns(begin, end, x, out, n, inner, chunk, chunks, tiles, outer_stride, stride):
     for unit in range(begin, end):
-        part = unit // tiles
-        left = (unit - part * tiles) * TILE
-        right = min(left + TILE, inner)
+        part, left, right = tile_of_columns(unit, inner, TILE, tiles)
         o = part // chunks
         top = (part - o * chunks) * chunk
         bottom = min(top + chunk, n)

@@ -13,6 +13,7 @@ import numpy as np
 from internals.core.tensor_impl import TensorImpl, backed_ptr
 from internals.machine_code import inline, kernel, template
 
+from .pieces import tile_of_columns
 from .ready import ready
 from .rows import WORD, address, lines_of, tiles_of
 
@@ -44,9 +45,7 @@ def scans_of_rows(begin, end, x, out, n, start):
 @kernel
 def scans_of_columns(begin, end, x, out, running, n, inner, tile, tiles, start):
     for unit in range(begin, end):
-        o = unit // tiles
-        left = (unit - o * tiles) * tile
-        right = min(left + tile, inner)
+        o, left, right = tile_of_columns(unit, inner, tile, tiles)
         here = o * inner
         for j in range(left, right):
             running[here + j] = W(start)

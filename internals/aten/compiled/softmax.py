@@ -16,9 +16,17 @@ from internals.core.tensor_impl import TensorImpl, backed_ptr
 from internals.machine_code import kernel, template
 from internals.machine_code.settings import settings
 
-from . import column_pieces, pieces
-from .column_pieces import columns_exp_sum, columns_largest
-from .pieces import identity, keys_for, row_exp_sum, row_largest
+from . import pieces
+from .pieces import (
+    chunk_of_row,
+    columns_exp_sum,
+    columns_largest,
+    identity,
+    keys_for,
+    row_exp_sum,
+    row_largest,
+    tile_of_columns,
+)
 from .ready import ready
 from .rows import WORD, address, as_rows, lines_of, tiles_of
 
@@ -42,9 +50,7 @@ def results_of_rows(begin, end, x, out, n):
 @kernel
 def results_of_columns(begin, end, x, out, largest, totals, n, inner, tile, tiles):
     for unit in range(begin, end):
-        o = unit // tiles
-        left = (unit - o * tiles) * tile
-        right = min(left + tile, inner)
+        o, left, right = tile_of_columns(unit, inner, tile, tiles)
         columns_result(x, out, largest, totals, o * inner, o * n * inner, n, inner, left, right)
 
 
@@ -57,18 +63,14 @@ def gradients_of_rows(begin, end, g, y, out, n):
 @kernel
 def gradients_of_columns(begin, end, g, y, out, totals, n, inner, tile, tiles):
     for unit in range(begin, end):
-        o = unit // tiles
-        left = (unit - o * tiles) * tile
-        right = min(left + tile, inner)
+        o, left, right = tile_of_columns(unit, inner, tile, tiles)
         columns_result(g, y, out, totals, o * inner, o * n * inner, n, inner, left, right)
 
 
 @kernel
 def exp_sums_of_rows(begin, end, x, largest, totals, n, chunk, chunks, outer_stride):
     for unit in range(begin, end):
-        row = unit // chunks
-        first = (unit - row * chunks) * chunk
-        start, count = row * outer_stride + first, min(chunk, n - first)
+        start, count = chunk_of_row(unit, n, chunk, chunks, outer_stride)
         value = row_largest(x, start, count, 1)
         largest[unit] = value
         totals[unit] = row_exp_sum(x, start, count, 1, value if abs(value) < T(np.inf) else T(0))
@@ -77,9 +79,7 @@ def exp_sums_of_rows(begin, end, x, largest, totals, n, chunk, chunks, outer_str
 @kernel
 def exp_sums_of_columns(begin, end, x, largest, shifts, totals, n, inner, tile, tiles, outer_stride, stride):
     for unit in range(begin, end):
-        o = unit // tiles
-        left = (unit - o * tiles) * tile
-        right = min(left + tile, inner)
+        o, left, right = tile_of_columns(unit, inner, tile, tiles)
         here, top = o * inner, o * outer_stride
         columns_largest(x, largest, here, top, n, stride, left, right)
         for j in range(here + left, here + right):
@@ -88,12 +88,12 @@ def exp_sums_of_columns(begin, end, x, largest, shifts, totals, n, inner, tile, 
 
 
 FORWARD = {
-    "softmax": (pieces.row_softmax, column_pieces.columns_softmax),
-    "log_softmax": (pieces.row_log_softmax, column_pieces.columns_log_softmax),
+    "softmax": (pieces.row_softmax, pieces.columns_softmax),
+    "log_softmax": (pieces.row_log_softmax, pieces.columns_log_softmax),
 }
 BACKWARD = {
-    "softmax": (pieces.row_softmax_backward, column_pieces.columns_softmax_backward),
-    "log_softmax": (pieces.row_log_softmax_backward, column_pieces.columns_log_softmax_backward),
+    "softmax": (pieces.row_softmax_backward, pieces.columns_softmax_backward),
+    "log_softmax": (pieces.row_log_softmax_backward, pieces.columns_log_softmax_backward),
 }
 
 

@@ -24,8 +24,7 @@ from internals.core.tensor_impl import TensorImpl, array
 from internals.machine_code import inline, kernel, template
 from internals.machine_code.parallel import get_num_threads
 
-from .column_pieces import larger
-from .pieces import float32_key, float64_key, identity
+from .pieces import float32_key, float64_key, identity, larger
 from .ready import ready
 from .rows import WORD, address
 

@@ -93,7 +93,8 @@ def lay_out(x: TensorImpl, first: int, n: int, plan: Plan, window: Window, laid:
 def fill_columns(
     x: TensorImpl, first: int, n: int, places: tuple[int, int], window: Window, matrix: Scratch, row: int
 ) -> None:
-    """The windows of `n` images of x as columns of `matrix`, whose rows lie `row` elements apart."""
+    """The windows of `n` images of x as columns of `matrix`, whose rows lie `row` elements apart.
+    """
     elements = _elements(window.kernel, window.dilation)
     _spread_out(x, first, n, elements, places, window, matrix, (prod(places), row), 0.0)
 

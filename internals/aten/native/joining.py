@@ -90,7 +90,7 @@ def prepare_cat(tensors: Sequence[TensorImpl], dim: int, out: Any) -> tuple[Any,
 
 
 def _joined_by_machine_code(out: TensorImpl, tensors: Sequence[TensorImpl], dim: int) -> bool:
-    from internals.aten.compiled.joining import join
+    from internals.aten.compiled.copying import join
 
     return join(out, tensors, dim)
 
