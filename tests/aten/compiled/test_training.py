@@ -39,7 +39,7 @@ def test_gemm_of_every_tile(tile: Tile, adding: bool) -> None:
     """Also those of CPUs with smaller registers: LLVM splits or joins what this one cannot hold."""
     random, number = np.random.default_rng(0), np.dtype(tile.vector.number)
     images, turns, terms = 4, 2, 5
-    rows, columns = (tile.rows * 2, tile.columns * 3) if adding else (tile.rows * 2 + 1, tile.columns * 3 + 1)
+    rows, columns = tile.rows * 2 + (not adding), tile.columns * 3 + 1  # what is added to must be of whole tiles high
     weights = random.standard_normal((turns, rows, terms)).astype(number)
     x = random.standard_normal((images, 200 + columns)).astype(number)
     offsets = np.array([7, 0, 200, 31, 31], np.int64)
