@@ -39,7 +39,7 @@ def who(frames: Sequence[dict[str, Any]]) -> Who:
 
 def _operator(frames: Sequence[dict[str, Any]]) -> str:
     for frame in frames:
-        if "_generated/ops.py" in frame["filename"].replace("\\", "/"):
+        if ", generated for " in frame["filename"]:
             return _without_overload(frame["name"])
         if found := _OPERATOR.search(frame["name"]):
             return found[1]
