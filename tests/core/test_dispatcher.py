@@ -130,7 +130,8 @@ def functions_of(a: Any, b: Any) -> list[str]:
     def note(frame: Any, event: str, argument: Any) -> None:
         code = frame.f_code
         if event == "call" and "internals" in code.co_filename:
-            called.append(f"{Path(code.co_filename).stem}.{code.co_qualname}")
+            made = ", generated for " in code.co_filename  # of a line of `_generated/ops.py`, when first called
+            called.append(f"{'ops' if made else Path(code.co_filename).stem}.{code.co_qualname}")
 
     before = sys.getprofile()
     sys.setprofile(note)

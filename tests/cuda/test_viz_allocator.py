@@ -133,13 +133,13 @@ def test_who() -> None:
     assert str(who([LAYER, {**USER, "name": "<module>"}])) == "line 7"
     assert str(who([])) == "" and str(who([CPP])) == "addmm"
     ours = [
-        {"filename": "/x/internals/_generated/ops.py", "line": 1, "name": "_to_copy"},
+        {"filename": "/x/internals/aten/native_functions/a.yaml:3, generated for it", "line": 1, "name": "_to_copy"},
         {"filename": "/x/internals/cuda/fallback.py", "line": 2, "name": "cpu_fallback"},
-        {"filename": "/x/internals/_generated/ops.py", "line": 3, "name": "sort"},
+        {"filename": "/x/internals/aten/native_functions/a.yaml:3, generated for it", "line": 3, "name": "sort"},
         USER,
     ]
     assert str(who(ours)) == "sort in step, line 7"
-    overload = {"filename": "/x/internals/_generated/ops.py", "line": 1, "name": "sum_dim_IntList"}
+    overload = {"filename": "/x/internals/aten/native_functions/a.yaml:3, generated for it", "line": 1, "name": "sum_dim_IntList"}
     assert str(who([overload, USER])) == "sum in step, line 7"
     assert [short(n) for n in (512, 4096, 1536, 3 * MIB + MIB // 2)] == ["512 B", "4 KiB", "1.5 KiB", "3.5 MiB"]
 
