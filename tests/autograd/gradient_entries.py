@@ -37,7 +37,7 @@ def entries() -> dict[str, Entry]:
     result: dict[str, Entry] = {}
     for e in raw:
         schema = parse_schema(e["name"])
-        formulas = {key: text for key, text in e.items() if key not in ("name", "output_differentiability")}
+        formulas = {key: text for key, text in e.items() if key not in ("name", "output_differentiability", "place")}
         names = [n.strip() for key in formulas for n in key.split(",")]
         flags = e.get("output_differentiability")
         assert schema.full_name not in result, f"{schema.full_name} has two entries"
