@@ -59,11 +59,11 @@ def page() -> str:
 
 
 def floors() -> Iterator[str]:
-    """The rows of the table in docs/architecture.md about `internals` and the folders in it."""
+    """The rows of the table in docs/architecture.md about folders in `internals` that PyTorch has, too."""
     for line in (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if len(cells) == 4 and re.match(r"`internals/(\w+/)?`", cells[1]):
-            cells[2] = re.split(r"; ", cells[2])[0]
+        if len(cells) == 4 and re.match(r"`internals/(\w+/)?`", cells[1]) and cells[3] != "–":
+            cells[1], cells[2] = cells[1].split(", ")[0], cells[2].split("; ")[0]
             yield "<tr>" + "".join(f"<td>{prose(cell)}</td>" for cell in cells) + "</tr>"
 
 

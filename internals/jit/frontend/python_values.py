@@ -69,7 +69,7 @@ def to_sugared_value(obj: Any, c: Compiler, where: SourceRange, is_constant: boo
     form = _special_forms().get(obj) if _is_hashable(obj) else None
     if form is not None:
         return SpecialForm(form)
-    if isinstance(obj, Module) and "_jit_type" in vars(obj):
+    if isinstance(obj, Module) and "_jit_type" in vars(obj):  # a ScriptModule
         raise error(where, "Cannot call a ScriptModule that is not a submodule of the caller")
     builtin = find_builtin(obj)
     if builtin is not None:
