@@ -15,8 +15,9 @@ file that it grows into.
   operator, and `run_backward` calls the newest node first.
 - `write_down`, another one, keeps a `Graph`: it can be printed, and an `Interpreter` runs it again.
 
-How the real one differs: 1,869 operators with dtypes, devices and errors; writes to views; passes
-that make graphs faster, fused kernels, files, a server. That is what the rest of the house is for.
+How the real one differs: some two thousand operators with dtypes, devices and errors; writes to
+views; passes that make graphs faster, fused kernels, files, a server. That is what the rest of the
+house is for.
 """
 
 from __future__ import annotations
@@ -372,7 +373,8 @@ class Leaf(Node):
         self.leaf, self.next, self.number = leaf, [], next(CALLS)
 
     def __call__(self, gradient: Tensor) -> list[Tensor]:
-        self.leaf.grad = gradient if self.leaf.grad is None else self.leaf.grad + gradient
+        before = self.leaf.grad
+        self.leaf.grad = gradient + (0.0 if before is None else before)  # in memory of its own
         return []
 
 

@@ -54,6 +54,14 @@ def test_views_share_memory_and_count_writes() -> None:
     assert (row.sizes, row.strides, row.offset) == ((2,), (2,), 1)
 
 
+def test_two_leaves_do_not_share_the_memory_of_a_gradient() -> None:
+    x, y = page.tensor([1.0], requires_grad=True), page.tensor([2.0], requires_grad=True)
+    (x + y).sum().backward()
+    assert x.grad is not None and y.grad is not None
+    x.grad -= page.tensor([5.0])
+    assert (x.grad.tolist(), y.grad.tolist()) == ([-4.0], [1.0])
+
+
 def test_what_was_written_to_since_has_no_gradient() -> None:
     x = page.tensor([1.0, 2.0], requires_grad=True)
     y = x.tanh()
