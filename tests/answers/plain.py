@@ -136,6 +136,9 @@ def agree(a: Plain, b: Plain) -> bool:
         return geometry[0] == geometry[1] and close(a.numpy(), b.numpy())
     if type(a) is not type(b):
         return False
+    if isinstance(a, list) and a and all(type(x) is float for x in (*a, *b)):
+        dtype = "f4" if in_float32(a) and in_float32(b) else "f8"
+        return len(a) == len(b) and close(np.array(a, dtype), np.array(b, dtype))
     if isinstance(a, (list, tuple)):
         return len(a) == len(b) and all(map(agree, a, b))
     if isinstance(a, dict):
@@ -143,6 +146,12 @@ def agree(a: Plain, b: Plain) -> bool:
     if isinstance(a, (float, complex)):
         return close(np.array(a), np.array(b))
     return bool(a == b)
+
+
+def in_float32(numbers: list[float]) -> bool:
+    """Whether float32 holds all of them exactly: then they are a float32 tensor's `tolist()`, and as exact as that is."""
+    with np.errstate(over="ignore"):
+        return np.array_equal(np.array(numbers, "f4"), numbers, equal_nan=True)
 
 
 def close(a: np.ndarray, b: np.ndarray) -> bool:

@@ -54,6 +54,9 @@ def test_another_answer_is_seen(a: Any, b: Any) -> None:
 
 def test_a_processors_rounding_is_not() -> None:
     assert agree(tensor([1.0, 1e-9]), tensor([1.00001, 2e-9])) and agree(0.1 + 0.2, 0.3)
+    assert agree([1.0, 0.03954017162322998], [1.0, 0.03954039397497177])  # float32's rounding, of a tensor's tolist()
+    assert not agree([1.0, 0.03], [1.0, 0.04]) and not agree([1.0, 2.0], [1, 2.0])
+    assert not agree([1.0, 0.1], [1.0, 0.1001]) and not agree([[1.0], 1], [[1.0], 2])
 
 
 def test_an_object_is_no_answer(tmp_path: Path) -> None:
