@@ -46,10 +46,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def in_turn(item: pytest.Item, turn: int) -> bool:
     """Whether `make test` runs it at this commit: of the cases of a test marked `sampled(share)` it runs that share.
 
-    A test without cases, marked itself, is run at that share of commits; a mark of its whole file leaves it alone.
+    A test without cases, marked itself, is run at that share of commits; a mark of its whole file leaves it alone, unless
+    it says `together=True`: then the tests of the file, which share something that takes long to make, have one turn.
     """
     marker = item.get_closest_marker("sampled")
-    if marker is None or not (hasattr(item, "callspec") or marker in item.own_markers):
+    if marker is None:
+        return True
+    if marker.kwargs.get("together"):
+        return sampling.in_sample(item.nodeid.partition("::")[0], marker.args[0], turn)
+    if not (hasattr(item, "callspec") or marker in item.own_markers):
         return True
     return sampling.in_sample(item.nodeid, marker.args[0], turn)
 

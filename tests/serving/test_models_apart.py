@@ -97,6 +97,7 @@ def test_the_token_and_what_a_model_prints_stay_here(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no signals to die of")
+@pytest.mark.sampled(1 / 4)
 @run
 async def test_the_old_version_goes_on_and_the_log_says_why(folder):
     path = folder / "a.pt"

@@ -24,6 +24,8 @@ from tools.site import links
 from tools.site.landing import GROUPS
 from tools.site.reference import PACKAGES
 
+pytestmark = pytest.mark.sampled(1 / 4, together=True)  # building the pages takes half a minute
+
 SITE, WORK = (command.SITE, command.WORK) if full() else (BUILD / "site-sample", BUILD / "site-sample-work")
 
 
@@ -44,7 +46,6 @@ def stored_html(notebook: Path) -> list[str]:
     return ["".join(output["data"]["text/html"]) for output in outputs if "text/html" in output.get("data", {})]
 
 
-@pytest.mark.sampled(1 / 8)
 def test_no_warning_and_no_link_that_leads_nowhere(problems: list[str]) -> None:
     assert problems == []
 

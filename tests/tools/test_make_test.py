@@ -182,9 +182,9 @@ def test_marks_say_which_cases_are_sampled(monkeypatch: pytest.MonkeyPatch) -> N
     class Item:
         """What `in_turn` asks of a test."""
 
-        def __init__(self, case: int | None, share: float | None, of_file: bool = False) -> None:
+        def __init__(self, case: int | None, share: float | None, of_file: bool = False, **more: bool) -> None:
             self.nodeid = f"tests/test_x.py::test_f[{case}]"
-            self.marks = [] if share is None else [pytest.mark.sampled(share).mark]
+            self.marks = [] if share is None else [pytest.mark.sampled(share, **more).mark]
             self.own_markers = [] if of_file else self.marks
             if case is not None:
                 self.callspec = case
@@ -197,3 +197,6 @@ def test_marks_say_which_cases_are_sampled(monkeypatch: pytest.MonkeyPatch) -> N
     assert in_turn(Item(1, None), 3)  # type: ignore[arg-type]
     assert sum(in_turn(Item(None, 1 / 9), turn) for turn in range(9)) == 1  # type: ignore[arg-type]
     assert all(in_turn(Item(None, 1 / 9, of_file=True), turn) for turn in range(9))  # type: ignore[arg-type]
+    together = [Item(case, 1 / 4, of_file=True, together=True) for case in (None, *range(20))]
+    turns = [{in_turn(item, turn) for item in together} for turn in range(4)]  # type: ignore[arg-type]
+    assert sorted(turns, key=str) == [{False}, {False}, {False}, {True}]
