@@ -127,6 +127,8 @@ T.histogram(x.of([1, 2, 1, 3]), 4).hist
 T.histogram(x.of([1, 2, 1, 3]), 4, range=(0, 3), weight=x.of([1, 2, 3, 4]), density=True)
 T.histogram(x.of([1, 2, 1, 3]), x.of([0, 1, 2.5, 3]), density=True)
 T.histogram(x.of([2, 2]), 4).bin_edges
+T.histogram(x.of([1, 2]), x.of([0, 1, 3]), out=(T.empty(0), T.empty(0).double()))
+T.histogram(x.of([1, 2]), x.of([0, 1, 3]), out=(T.empty(0).double(), T.empty(0)))
 T.histogram(T.empty(0), 4)
 T.histogram(x.of([1, nan]), 4)
 T.histogram(x.of([1, 2]), 2, range=(3, 0))

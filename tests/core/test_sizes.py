@@ -112,6 +112,15 @@ def test_pytorch_refuses_it_in_the_same_words(case: str) -> None:
     assert words in str(raised.value)
 
 
+def test_the_largest_tensor_there_can_be() -> None:
+    """Its bytes are counted in an int64; where they are, it is refused for want of memory only."""
+    for size in ((2 * BIG - 1,), (BIG, 1)):
+        shape = answer(lambda torch, s=size: tuple(torch.empty(s, dtype=torch.uint8, device="meta").shape))
+        assert tuple(internals.empty(size, dtype=internals.uint8, device="meta").shape) == shape == size
+    with pytest.raises(RuntimeError, match=STORAGE):
+        internals.empty(BIG, 2, dtype=internals.uint8, device="meta")
+
+
 def test_a_number_of_bytes_does_not_wrap_while_calls_are_observed() -> None:
     """The long way asked the allocator for 2**64 bytes, which `ctypes.c_size_t` takes for 0."""
     x = internals.tensor(1.0).expand(BIG)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 from typing import Any
 
 import pytest
@@ -51,6 +52,10 @@ def test_allocating_inside_the_allocator_is_refused() -> None:
     a.malloc(1, 0)
     assert len(seen) == 2
     check_invariants(a, segments)
+    other = threading.Thread(target=a.snapshot, daemon=True)
+    other.start()
+    other.join(30)
+    assert not other.is_alive(), "who was refused kept the lock"
 
 
 def test_a_device_that_refuses_changes_nothing() -> None:

@@ -41,6 +41,11 @@ def test_the_line_goes_through_the_points() -> None:
     assert line == ((0, HEIGHT), (WIDTH / 2, HEIGHT * 3 / 4), (WIDTH, 0))
 
 
+def test_lines_may_begin_anywhere() -> None:
+    (line,) = lines_of(viz.chart({"a": [(10, 0), (20, 1), (30, 4)]}), "view")
+    assert line == ((0, HEIGHT), (WIDTH / 2, HEIGHT * 3 / 4), (WIDTH, 0))
+
+
 def test_pairs_and_tensors() -> None:
     picture = viz.chart({"path": [(2, 0), (0, 1), (torch.tensor(1.0), torch.tensor(0.5))]})
     (line,) = lines_of(picture, "view")

@@ -84,6 +84,11 @@ def test_ints_wrap_around() -> None:
     assert call("aten::factorial.int", 5) == 120
 
 
+@pytest.mark.parametrize("number", [2.0**63, 1.5 * 2.0**63, 1e300, -(2.0**63), 2.0**63 - 1024, -1.5 * 2.0**63])
+def test_a_float_that_no_int_holds_becomes_the_smallest(number: float) -> None:
+    assert call("aten::Int.float", number) == (int(number) if -(2.0**63) <= number < 2.0**63 else -(2**63))
+
+
 def test_division_by_zero() -> None:
     assert call("aten::div.int", 1, 0) == INF and math.isnan(call("aten::div.float", 0.0, 0.0))
     assert call("aten::floordiv.float", -7.0, 0.0) == -INF
