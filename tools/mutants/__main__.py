@@ -72,6 +72,11 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         action="store_true",
         help="the record of reach will do, though the source changed",
     )
+    parser.add_argument(
+        "--every-case",
+        action="store_true",
+        help="of sampled tests all cases, those of sixteen commits, not those of one",
+    )
     parser.add_argument("--save", action="store_true", help="write docs/mutants.md")
     parser.add_argument(
         "--jobs", type=int, default=os.cpu_count() or 1, help="faults that are tried at a time"
@@ -97,7 +102,8 @@ def inside(options: argparse.Namespace, work: Path) -> int:
     where = work / "reach"
     if not options.keep_reach:
         files = sorted(p.relative_to(root).as_posix() for p in (root / "tests").rglob("test_*.py"))
-        for file in reach.record(root, where, files, work / "record.log", options.jobs):
+        log = work / "record.log"
+        for file in reach.record(root, where, files, log, options.jobs, options.every_case):
             print(f"mutants: {file} could not be recorded", flush=True)
     drawn = [
         (layer, fault)

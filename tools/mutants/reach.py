@@ -92,10 +92,15 @@ def digest_of(root: Path, places: Iterable[str]) -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(paths))).hexdigest()
 
 
-def record(root: Path, folder: Path, files: list[str], log: Path, jobs: int = 1) -> list[str]:
-    """Record what has no record yet or one of another version; returns the files where that failed."""
+def record(
+    root: Path, folder: Path, files: list[str], log: Path, jobs: int = 1, every_case: bool = False
+) -> list[str]:
+    """Record what has no record yet or one of another version; returns the files where that failed.
+
+    Of sampled tests it has the cases that one run of `make test` runs, or `every_case`.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    source = digest_of(root, PACKAGES)
+    source = digest_of(root, PACKAGES) + ("every case" if every_case else "")
     due = {}
     for file in sorted(files, key=lambda file: -(root / file).stat().st_size):
         path = folder / (file.replace("/", "__") + ".npz")
@@ -107,7 +112,7 @@ def record(root: Path, folder: Path, files: list[str], log: Path, jobs: int = 1)
         file, (path, of) = list(due.items())[i]
         path.unlink(missing_ok=True)
         noted = log.with_stem(f"{log.stem}{worker}")
-        ended = children.run(partial(_record, root, file, path, of), noted, LIMIT)
+        ended = children.run(partial(_record, root, file, path, of, every_case), noted, LIMIT)
         if not path.exists():
             (folder / "failed").mkdir(exist_ok=True)
             noted.rename(folder / "failed" / f"{path.stem}.{ended.status}.log")
@@ -116,8 +121,9 @@ def record(root: Path, folder: Path, files: list[str], log: Path, jobs: int = 1)
     return [file for file, (path, _) in due.items() if not path.exists()]
 
 
-def _record(root: Path, file: str, path: Path, of: str) -> int:
-    os.environ[sampling.VARIABLE] = "0"  # what one run of `make test` would run
+def _record(root: Path, file: str, path: Path, of: str, every_case: bool) -> int:
+    if not every_case:
+        os.environ[sampling.VARIABLE] = "0"  # what one run of `make test` would run
     if sys.modules.get("torch", ...) is None:  # hidden; the record is to serve with and without it
         del sys.modules["torch"], os.environ["INTERNALS_ORACLE"]
     with tempfile.TemporaryDirectory() as left:
