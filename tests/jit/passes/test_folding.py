@@ -211,6 +211,30 @@ def test_a_value_that_a_loop_never_changes_is_not_carried() -> None:
     )
 
 
+def test_nor_are_several_side_by_side() -> None:
+    before = """graph(%x : Tensor, %y : Tensor, %n : int):
+  %true : bool = prim::Constant[value=1]()
+  %p : Tensor, %q : Tensor, %r : Tensor, %s : Tensor = prim::Loop(%n, %true, %x, %x, %y, %y)
+    block0(%i : int, %a : Tensor, %b : Tensor, %c : Tensor, %d : Tensor):
+      %e : Tensor = aten::mul(%a, %b)
+      %f : Tensor = aten::mul(%c, %e)
+      %g : Tensor = aten::mul(%d, %f)
+      -> (%true, %g, %b, %c, %d)
+  return (%p, %q, %r, %s)
+"""
+    expected = """graph(%x : Tensor, %y : Tensor, %n : int):
+  %true : bool = prim::Constant[value=1]()
+  %p : Tensor = prim::Loop(%n, %true, %x)
+    block0(%i : int, %a : Tensor):
+      %e : Tensor = aten::mul(%a, %x)
+      %f : Tensor = aten::mul(%y, %e)
+      %g : Tensor = aten::mul(%y, %f)
+      -> (%true, %g)
+  return (%p, %x, %y, %y)
+"""
+    check("constant_propagation", before, expected)
+
+
 def test_an_error_stays_where_it_is_raised() -> None:
     check_unchanged(
         "constant_propagation",
