@@ -33,6 +33,15 @@ def test_create_graph_keeps_the_graph_of_the_gradient(T: Any) -> None:
     assert x.grad.tolist() == [8.0, 14.0, 20.0]
 
 
+def test_the_hooks_of_a_leaf_outlive_its_accumulator(T: Any) -> None:
+    x = T.ones(2, requires_grad=True)
+    x.register_hook(lambda g: g * 10)
+    for n in (1, 2, 3):
+        (x * 2).sum().backward()  # with the graph goes the node that adds to x.grad
+        gc.collect()
+        assert x.grad.tolist() == [20.0 * n] * 2
+
+
 def test_backward_with_create_graph_warns_of_the_cycle() -> None:
     x = internals.ones(2, requires_grad=True)
     with pytest.warns(UserWarning, match="will create a reference cycle"):

@@ -32,6 +32,7 @@ from internals.jit.ir import (
     unify_types,
     unshaped,
 )
+from internals.jit.ir.parser import parse_ir
 
 
 def chain(length: int = 3) -> tuple[Graph, list[Value]]:
@@ -194,10 +195,13 @@ def test_inlining_a_graph() -> None:
 
 def test_constants_come_back_as_they_went_in() -> None:
     g = Graph()
-    values = [1, True, 1.5, "a'b\n", None, [1, 2], (1, 2.5), internals.device("cpu"), 2 + 1j, False, [], float("inf")]
+    values = [1, True, 1.5, "a'b\n", None, [1, 2], (1, 2.5), internals.device("cpu"), False, [], float("inf")]
+    values += [2 + 1j, 0.5 - 2.5j, -4j]
     for v in values:
         c = g.insertConstant(v)
         assert c.isConstant() and c.toIValue() == v and type(c.toIValue()) is type(v), v
+    text = str(g)
+    assert [n.output().toIValue() for n in parse_ir(text).nodes()] == [n.output().toIValue() for n in g.nodes()]
     t = internals.tensor([1.0, 2.0])
     assert g.insertConstant(t).toIValue() is t
     for bad in (object(), internals.ones(1, requires_grad=True), [internals.ones(1)]):

@@ -206,6 +206,18 @@ def test_a_long_chain() -> None:
     assert both(code, 1) == 5001
 
 
+def test_an_operator_with_any_number_of_arguments_is_told_how_many() -> None:
+    text = """graph(%n : int):
+  %format : str = prim::Constant[value="%s!"]()
+  %one : str = aten::percentFormat(%format, %n)
+  %two : str = aten::percentFormat(%format, %one)
+  return (%two)
+"""
+    code = code_of(text)
+    assert [i.op for i in code.instructions].count("OPN") == 2
+    assert both(code, 7) == "7!!"
+
+
 def test_ints_have_64_bits() -> None:
     text = """graph(%n : int, %start : int, %step : int):
   %true : bool = prim::Constant[value=1]()
