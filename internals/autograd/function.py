@@ -269,7 +269,6 @@ def _wrap(node: BackwardNode, result: Any, number: int, args: tuple[Any, ...], r
     meta = result._autograd_meta
     if meta is not None and meta.base is not None:
         meta.creation_meta = why
-        meta.attr_version = result._version
     return set_history(result, node, number)
 
 

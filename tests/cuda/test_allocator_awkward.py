@@ -36,21 +36,25 @@ def test_a_tensor_may_die_inside_the_allocator() -> None:
     check_invariants(a, segments)
 
 
-def test_allocating_inside_the_allocator_is_refused() -> None:
+def test_entering_the_allocator_from_inside_is_refused() -> None:
     a, segments = make()
-    original = segments.malloc
     seen: list[str] = []
 
-    def malloc(nbytes: int) -> int:
-        for call in (lambda: a.malloc(1, 0), a.snapshot):
-            with pytest.raises(RuntimeError, match="entered while it was working") as error:
-                call()
-            seen.append(str(error.value))
-        return original(nbytes)
+    def enters(original: Any) -> Any:
+        def call(n: int) -> Any:
+            for inside in (lambda: a.malloc(1, 0), a.snapshot):
+                with pytest.raises(RuntimeError, match="entered while it was working") as error:
+                    inside()
+                seen.append(str(error.value))
+            return original(n)
 
-    segments.malloc = malloc  # type: ignore[method-assign]
-    a.malloc(1, 0)
+        return call
+
+    segments.malloc, segments.free = enters(segments.malloc), enters(segments.free)  # type: ignore[method-assign]
+    a.free(a.malloc(1, 0))
     assert len(seen) == 2
+    a.empty_cache()
+    assert len(seen) == 4
     check_invariants(a, segments)
     other = threading.Thread(target=a.snapshot, daemon=True)
     other.start()
