@@ -17,7 +17,7 @@
     same_as     another operator's name, instead of a kernel: `arccos` is `acos`, and its twins are the twins of that.
     python_module   where Python finds the function instead: nn, linalg, fft, special.
     dispatch    key: module.function under internals/aten/native; "cuda.module.function" lies under internals/cuda/native. Several
-                keys may share a kernel: "CPU, CUDA" is for one that hands TensorIterator a loop, which is Meta's, too;
+                keys may share a kernel: "CPU, CUDA" is for one that leaves what is stored to the device, and so is Meta's, too;
                 "CPU, Meta" for one that looks at no data where nothing is stored. A Composite key says that the kernel
                 calls other ops: Implicit, and autograd sees those; Explicit, and it has a derivative, and so a node.
 

@@ -55,12 +55,12 @@ def product(a: Any, b: Any, resident: int) -> Any:
 
 def registers() -> Iterator[str]:
     """What ptxas says of the matrix products and convolutions, for this device."""
-    from internals.cuda.native import convolution
     from internals.cuda.ptx import PtxError, compile_all
     from internals.cuda.ptxas import registers_of
+    from tests.cuda.launched import convolutions, noted, products
 
     cc = torch.cuda.get_device_capability()
-    items = [*matmul.instances(), *convolution.instances()]
+    items = noted(lambda: [*products(torch.float32), *convolutions(torch.float32)])
     for (kernel, types), text in zip(items, compile_all(items, cc)):
         found = text if isinstance(text, PtxError) else registers_of(text, cc)
         yield f"{kernel.name} {types[0]}, launch bounds {kernel.launch_bounds}: {found}"

@@ -1,7 +1,7 @@
 """Calls on "meta", the device without memory (`build/aten/src/ATen/RegisterMeta.cpp`, generated).
 
 A kernel there is the one of the CPU, which checks its arguments and makes its result, by geometry
-alone, and then finds that nothing is stored (`Geometry.stored`). So whatever says what an operator's
+alone, and then finds that nothing is stored (`Geometry.stored`, `on_device`). So whatever says what an operator's
 result looks like, and what it refuses, stands once.
 
 How the real one differs: structured operators have a "meta" function, with which the kernels of all

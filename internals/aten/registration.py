@@ -99,7 +99,7 @@ def _kernel(op: OperatorHandle, key: str, target: str) -> KernelFunction:
     if module == "_generated.autograd_nodes":  # the one kernel for all, for a node of this class
         return MadeKernel(full, op, "internals.autograd.kernel:recording", takes_keys=True)
     if key == "CUDA":  # called once all tensors are known to be on one device
-        return MadeKernel(full, op, "internals.cuda.device_check:checked")
+        return MadeKernel(full, op, "internals.cuda.fallback:kernel")
     if key == "Meta":
         return MadeKernel(full, op, "internals.aten.meta:checked")
     return KernelFunction(full, takes_keys=key == "Autograd", only_records=key == "Autograd")

@@ -22,7 +22,7 @@ from typing import Any
 from . import dtype as dt
 from .allocator import LARGEST
 from .cpu_allocator import Block, caching_allocator
-from .device import CPU, META, device
+from .device import CPU, device
 from .dispatch_key import ADINPLACEORVIEW, INFERENCE, RECORDS, DispatchKey, autograd_key, backend_key
 from .dtype import COMPLEX, FLOATING, dtype, float16
 from .size import Size
@@ -31,12 +31,12 @@ from .size import Size
 class Geometry:
     """Sizes, strides (in elements), dtype, device and dispatch keys, with what follows from them.
 
-    `numel` elements, of which `stored` are in memory: none on "meta"; `span`, how many lie from the first to the last, gaps
-    included; `nbytes` a contiguous copy needs; `is_contiguous`; `plain`: a contiguous CPU tensor with memory, of which nothing
-    is recorded; `fast`: plain and of a floating or complex dtype, the case the fast lane is for; `free_list`: the allocator's
-    free list that serves plain tensors; `without_grad`: the same less the bit `RECORDS`, which is what a kernel gives its
-    result; `with_grad`: the same with that bit, once somebody asked for it (`requiring_grad`); `fast_recorded`: `fast` but for
-    that bit; `alone`: a tuple of nothing but this geometry.
+    `numel` elements, of which `stored`, all or none, are in the memory of the CPU; `span`, how many lie from the first to the
+    last, gaps included; `nbytes` a contiguous copy needs; `is_contiguous`; `plain`: a contiguous CPU tensor with memory, of which
+    nothing is recorded; `fast`: plain and of a floating or complex dtype, the case the fast lane is for; `free_list`: the
+    allocator's free list that serves plain tensors; `without_grad`: the same less the bit `RECORDS`, which is what a kernel gives
+    its result; `with_grad`: the same with that bit, once somebody asked for it (`requiring_grad`); `fast_recorded`: `fast` but
+    for that bit; `alone`: a tuple of nothing but this geometry.
     """
 
     __slots__ = ("sizes", "strides", "dtype", "device", "keys", "numel", "stored", "span", "nbytes",
@@ -287,7 +287,7 @@ def _make(sizes: tuple[int, ...], strides: tuple[int, ...], dtype: dtype, device
     if max(strides, default=0) > LARGEST:
         raise RuntimeError(f"Stride calculation overflowed: {list(strides)}, for sizes={list(sizes)}")
     g.numel = numel_of(sizes)
-    g.stored = 0 if device is META else g.numel
+    g.stored = g.numel if device is CPU else 0
     if min(strides, default=0) < 0:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(sizes)} and strides={list(strides)}")
     if not g.numel and prod(n or 1 for n in sizes) * dtype.itemsize > LARGEST:  # numpy counts before it sees the 0

@@ -6,7 +6,8 @@ silent: `viz.dispatch` shows it as a step of its own, `fallbacks()` counts it, a
 INTERNALS_CUDA_FALLBACK=error makes it an error.
 
 There are two ways in. The dispatcher calls `cpu_fallback` where an operator has no CUDA kernel. One that has a kernel may meet
-arguments that it was not written for, such as complex numbers, which no kernel of this package computes with: it calls `on_cpu`.
+arguments that it was not written for, such as complex numbers, which no kernel of this package computes with: it raises
+`NoKernel`.
 
 How the real one differs: PyTorch has kernels for nearly everything on CUDA; its MPS and XLA backends fall back in this way
 (PYTORCH_ENABLE_MPS_FALLBACK=1).
@@ -16,22 +17,27 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from internals.aten.writing import resize, write_out, write_outs
+from internals._generated.op_facts import POINTWISE
+from internals.aten.writing import resize
 from internals.core.device import CPU, device
 from internals.core.dispatch_key import DispatchKey
 from internals.core.dispatcher import OperatorHandle, dispatcher, tls
 from internals.core.geometry import contiguous_geometry, geometry
 from internals.core.tensor_impl import TensorImpl, make
 
-from .device_check import check_before_fallback
+from .device_check import check_before_fallback, checked
 
 _CPU_KEYS = 1 << DispatchKey.CPU
 _counts: Counter[str] = Counter()
 _allowed = os.environ.get("INTERNALS_CUDA_FALLBACK", "") != "error"
+
+
+class NoKernel(Exception):
+    """Raised by a kernel that was not written for these dtypes or sizes, before it writes anything: the CPU's runs."""
 
 
 def cpu_fallback(op: OperatorHandle, keys: int, *args: Any) -> Any:
@@ -48,16 +54,23 @@ def cpu_fallback(op: OperatorHandle, keys: int, *args: Any) -> Any:
     return _on_copies(op, args)
 
 
-def on_cpu(op: OperatorHandle, *args: Any, out: Any = None) -> Any:
-    """For a CUDA kernel that was not written for these dtypes or sizes: the CPU's kernel of `op`, as if it had none.
+def kernel(op: OperatorHandle, function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, the CUDA kernel of `op`, behind `device_check`; where it raises `NoKernel`, the CPU's, as if there were none.
 
-    `op` is the functional form; its result is written to `out`, if that is given. Raises NotImplementedError if not allowed.
+    That raises NotImplementedError if not allowed. Loops of a `TensorIterator` go to the CPU by themselves.
     """
-    _count(op.name, f"'{op.name}' has no CUDA kernel for these arguments", shown=True)
-    result = _on_copies(op, args)
-    if out is None:
-        return result
-    return write_out(out, result) if isinstance(result, TensorImpl) else write_outs(out, result)
+    own = checked(op, function)
+    if op.name.removeprefix("aten::") in POINTWISE:
+        return own
+
+    def kernel(*args: Any) -> Any:
+        try:
+            return own(*args)
+        except NoKernel:
+            _count(op.name, f"'{op.name}' has no CUDA kernel for these arguments", shown=True)
+        return _on_copies(op, args)
+
+    return kernel
 
 
 def count_loop(name: str) -> None:

@@ -25,7 +25,7 @@ from tests.aten.test_op_fuzz import OPS, build, is_called
 from tests.support import full, outcome
 
 CALLS = 40 if full() else 8
-OTHER_ERRORS = "ZeroDivisionError|value cannot be converted|pin_memory=True"  # about data, and about memory
+OTHER_ERRORS = "ZeroDivisionError|value cannot be converted|Expected p_in|pin_memory=True"  # about data, and about memory
 
 def has_part(op: OperatorHandle) -> bool:
     """Whether it has one, and a tensor that takes the call there."""

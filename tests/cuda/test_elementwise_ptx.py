@@ -15,8 +15,8 @@ from internals.aten.native import activations, activations_backward, losses
 from internals.aten.scalar_functions import entries, get
 from internals.core import dtype as dt
 from internals.cuda.kernels import functors
-from internals.cuda.native import elementwise
 from internals.cuda.ptx import Ptx, PtxError, PtxUnavailable, compile_all
+from tests.cuda.launched import elementwise, elementwise_example
 from tests.support import full
 
 
@@ -24,10 +24,10 @@ from tests.support import full
 def texts() -> dict[str, Ptx]:
     """A few kernels in single precision, by name."""
     examples = {
-        "add": elementwise._example(get("add"), dt.float32, 0),
-        "strided add": elementwise._example(get("add"), dt.float32, 2),
-        "gelu": elementwise._example(get("gelu"), dt.float32, 0),
-        "half": elementwise._example(get("gelu"), dt.float16, 0),
+        "add": elementwise_example(get("add"), dt.float32, 0),
+        "strided add": elementwise_example(get("add"), dt.float32, 2),
+        "gelu": elementwise_example(get("gelu"), dt.float32, 0),
+        "half": elementwise_example(get("gelu"), dt.float16, 0),
     }
     return dict(zip(examples, compiled(list(examples.values()))))
 
@@ -69,7 +69,7 @@ def test_single_precision_stays_single(texts: dict[str, Ptx]) -> None:
 
 @pytest.mark.skipif(not full(), reason="compiling every function in every dtype takes minutes: make test-full")
 def test_every_function_compiles_in_every_dtype() -> None:
-    assert len(compiled(elementwise.instances(everything=True))) > 500
+    assert len(compiled(elementwise(everything=True))) > 500
 
 
 def test_every_line_of_the_table_has_a_function_of_the_device() -> None:

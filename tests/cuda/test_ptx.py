@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 
 import internals.cuda.kernels
-import internals.cuda.native
 from internals.cuda import ptx_compiler
 from internals.cuda.device_array import DeviceArray, type_name
 from internals.cuda.language import Kernel, cuda, device_function, kernel, template
 from internals.cuda.ptx import CAPABILITY, Ptx, PtxError, PtxUnavailable, compile_all, ptx
 from internals.cuda.ptx_text import readable
 from internals.cuda.ptxas import registers_of
+from tests.cuda.launched import by_operators
 
 op, T = template("op"), template("T")
 
@@ -47,15 +47,6 @@ def reverse(out, a, sizes):  # type: ignore[no-untyped-def]
     kept[i] = a[i]
     cuda.syncthreads()
     out[i] = kept[sizes[0] - 1 - i] * a[i] + a[i]
-
-
-def native_instances() -> list[tuple[Any, tuple[Any, ...]]]:
-    """What the modules of `internals.cuda.native` say they launch: `instances()` gives (kernel, argument types) each."""
-    found: list[tuple[Any, tuple[Any, ...]]] = []
-    for info in pkgutil.iter_modules(internals.cuda.native.__path__):
-        module = importlib.import_module(f"internals.cuda.native.{info.name}")
-        found.extend(getattr(module, "instances", list)())
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +87,7 @@ def test_every_kernel_of_the_package_is_among_them() -> None:
         for info in pkgutil.iter_modules(internals.cuda.kernels.__path__)
     ]
     kernels = {value for module in modules for value in vars(module).values() if isinstance(value, Kernel)}
-    named = {(item[0].function.__module__, item[0].name) for item in native_instances()}
+    named = {(item[0].function.__module__, item[0].name) for item in by_operators()}
     missing = {(k.function.__module__, k.name) for k in kernels} - named
     assert not missing and len(kernels) > 60
 
@@ -110,12 +101,12 @@ PARTS, DIVISIONS = 16, 8
 )
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_instance_of_every_kernel_fits_the_hardware(part: int, cc: tuple[int, int]) -> None:
-    """With each dtype and function that its host side lists it compiles, keeps its numbers in registers, and divides little.
+    """With each dtype and function that operators launch it with it compiles, keeps its numbers in registers, and divides little.
 
     A thread may divide 64 bits to find its place; elements are found by `kernels.copy.split`. An exception: windows of an
     adaptive pooling that cover a pixel, where products of sizes are divided.
     """
-    items = native_instances()
+    items = by_operators()
     assert len({(k.function.__module__, k.name) for k, _ in items}) > 50
     complaints = []
     for (instance, types), text in zip(items[part::PARTS], assert_all_compile(items[part::PARTS], cc)):

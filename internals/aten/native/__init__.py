@@ -41,7 +41,7 @@ Indices
     index_writes, adding_rows                       index_copy, put, take, masked_scatter; adding where places repeat
 
 Linear algebra and transforms
-    matmul, linear_algebra, linear_algebra_checks   products of matrices and vectors; what they require
+    matmul, linear_algebra                          products of matrices and vectors
     einsum, linalg, fft                             sums of products; two packages: LAPACK, pocketfft
 
 Neural networks

@@ -10,7 +10,7 @@ written, somebody has to decide
 `AdvancedIndex` makes these decisions in its constructor. `key` is then what numpy indexes with, slices and integer arrays;
 negative indices count from the end, and what is out of range numpy finds before it walks.
 
-On a GPU the decisions are the same; index tensors stay where they are (`internals/cuda/native/device_index.py`).
+On a GPU the decisions are the same; index tensors stay where they are (`internals/cuda/native/indexing.py`).
 
 How the real one differs: it ends with byte strides and a loop that adds up `index * stride`; numpy has that loop inside.
 """
@@ -23,8 +23,10 @@ from typing import Any
 
 import numpy as np
 
+from internals._generated import ops
 from internals.aten.broadcasting import broadcast_strides, memory_order
 from internals.core import dtype as dt
+from internals.core.device import CPU
 from internals.core.geometry import contiguous_strides, view_strides, wrap_dim
 from internals.core.tensor_impl import TensorImpl, array, snapshot
 from internals.core.warn import warn
@@ -66,14 +68,14 @@ class AdvancedIndex:
     def strides(self) -> tuple[int, ...]:
         """Strides of a new result: the order in memory of the source's dimensions, then of the index tensors', is kept."""
         strides = self.source.stride()
-        if strides == contiguous_strides(self.source.shape) and all(a.ndim < 2 or self.is_contiguous(a) for a in self.arrays):
+        if strides == contiguous_strides(self.source.shape) and all(a.ndim < 2 or _is_contiguous(a) for a in self.arrays):
             return contiguous_strides(self.shape)
         rest = [s for d, s in enumerate(strides) if d not in self.dims]
         before, after = rest[: self.place], rest[self.place :]
         operands = [(*before, *(0,) * len(self.index_shape), *after)]
         lifted = (*(1,) * len(before), *self.index_shape, *(1,) * len(after))
         for a in self.arrays:
-            walked = broadcast_strides(a.shape, self.strides_of(a), self.index_shape)
+            walked = broadcast_strides(a.shape, _strides(a), self.index_shape)
             seen = view_strides(self.index_shape, walked, lifted) or (0,) * len(lifted)
             operands.append(broadcast_strides(lifted, seen, self.shape))
         result, step = [0] * len(self.shape), 1
@@ -105,29 +107,36 @@ class AdvancedIndex:
                 if index.dtype is dt.uint8:
                     warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.")
                 check_mask(index, sizes, len(arrays))
-                arrays += self.positions_of(index)
+                arrays += self._positions(index)
             elif index.dtype in (dt.int64, dt.int32):
                 self._tensors.add(len(arrays))
-                arrays.append(self.integers_of(index))
+                arrays.append(self._here(index))
             else:
                 raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
         return arrays + [None] * (len(sizes) - len(arrays))
 
-    # What an index is on the CPU: a numpy array.
+    def _here(self, index: TensorImpl) -> Any:
+        """What an index is: on the CPU an array, elsewhere a tensor that is where the source is."""
+        here = self.source.device
+        if here is CPU:
+            return array(index)
+        return index if index.device is here else ops._to_copy(index, None, None, here, None, False, None)
 
-    def integers_of(self, index: TensorImpl) -> Any:
-        return array(index)
-
-    def positions_of(self, mask: TensorImpl) -> Sequence[Any]:
+    def _positions(self, mask: TensorImpl) -> Sequence[Any]:
         """Where a mask is true: an index for each of its dimensions."""
-        return np.nonzero(np.atleast_1d(snapshot(mask)))
+        if self.source.device is CPU:
+            return np.nonzero(np.atleast_1d(snapshot(mask)))
+        positions: Sequence[Any] = ops.where(self._here(mask))
+        return positions
 
-    def strides_of(self, index: Any) -> Sequence[int]:
-        strides: Sequence[int] = index.strides
-        return strides
 
-    def is_contiguous(self, index: Any) -> bool:
-        return bool(index.flags.c_contiguous)
+def _strides(index: Any) -> Sequence[int]:
+    strides: Sequence[int] = index.stride() if isinstance(index, TensorImpl) else index.strides
+    return strides
+
+
+def _is_contiguous(index: Any) -> bool:
+    return bool(index.is_contiguous() if isinstance(index, TensorImpl) else index.flags.c_contiguous)
 
 
 def _broadcast(arrays: list[Any]) -> tuple[int, ...]:

@@ -24,6 +24,7 @@ from internals._generated import ops
 from internals.aten.native.memory_format import empty_as
 from internals.aten.native.reduction_tools import sum_of_products
 from internals.aten.native.windows import fold_offsets, fold_windows, pad_spatial, unfold_windows
+from internals.aten.on_device import on_device
 from internals.core import dtype as dt
 from internals.core.tensor_impl import array
 from internals.machine_code.settings import use_compiled
@@ -53,7 +54,8 @@ def convolution(
         input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
     )
     if not input._geometry.stored:
-        return empty_as(input, sizes)
+        out, how = empty_as(input, sizes), (stride, padding, dilation)
+        return on_device("convolution.convolution", out, input, weight, bias, how, transposed, groups)
     if use_compiled(work(prod(sizes), weight, groups), COMPILED) and compiled_fits(input, weight):
         how = (stride, padding, dilation)
         if transposed:

@@ -14,13 +14,16 @@ from typing import Any
 
 import numpy as np
 
+from internals.aten.on_device import on_device
 from internals.core import dtype as dt
-from internals.core.tensor_impl import TensorImpl, array, from_array
+from internals.core.device import CPU
+from internals.core.tensor_impl import TensorImpl, array, empty_contiguous, from_array
 from internals.machine_code.settings import use_compiled
 
 from .convolution import COMPILED, compiled_fits, forward, input_gradient, weight_gradient, work
 from .convolution_checks import checked_arguments, gradients_of_nothing
 from .gradient_checks import check_same_dtype, check_sizes
+from .memory_format import empty_as
 
 
 def convolution_backward(
@@ -42,9 +45,17 @@ def convolution_backward(
     )
     check_sizes("convolution_backward", "grad_output", grad_output, sizes)
     check_same_dtype(input, grad_output)
+    how = stride, padding, dilation
     if not input.shape[1]:
         return gradients_of_nothing(input, weight, bias_sizes, output_mask)
-    how = stride, padding, dilation
+    if input.device is not CPU:
+        results = (
+            empty_as(input, input.shape) if output_mask[0] else None,
+            empty_contiguous(weight.shape, weight.dtype, weight.device) if output_mask[1] else None,
+            empty_contiguous((sizes[1],), weight.dtype, weight.device) if output_mask[2] else None,
+        )
+        operands = grad_output, input, weight
+        return on_device("convolution.convolution_backward", results, *operands, how, transposed, groups)
     dx = dw = db = None
     places = (input if transposed else grad_output).numel()
     small, large = (input, grad_output) if transposed else (grad_output, input)

@@ -21,6 +21,7 @@ from internals.aten.adinplaceorview import write_uncounted
 from internals.aten.broadcasting import broadcast_shapes
 from internals.aten.dtype_checks import TYPE_META_NAME
 from internals.aten.layout import strides_for, strides_like
+from internals.aten.on_device import on_device
 from internals.aten.overlap import check_no_internal_overlap, check_no_partial_overlap
 from internals.aten.writing import resize
 from internals.core import dtype as dt
@@ -162,7 +163,8 @@ def fill__Scalar(self: TensorImpl, value: Any) -> Any:
     number = checked(value, self.dtype)
     if self.device is CPU:
         array(self).fill(number)
-    return self
+        return self
+    return on_device("copy.fill", self, number)
 
 
 def fill__Tensor(self: TensorImpl, value: TensorImpl) -> Any:
@@ -178,7 +180,8 @@ def fill__Tensor(self: TensorImpl, value: TensorImpl) -> Any:
 def zero_(self: TensorImpl) -> Any:
     if self.device is CPU:
         array(self).fill(0)
-    return self
+        return self
+    return on_device("copy.zero_", self)
 
 
 def resize_(self: TensorImpl, size: Sequence[int], memory_format: Any) -> Any:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from internals._generated import ops
+from internals.aten.on_device import on_device
 from internals.core.dtype import bool_
 from internals.core.tensor_impl import TensorImpl, array
 
@@ -41,9 +42,10 @@ def native_dropout(input: TensorImpl, p: float, train: bool | None) -> tuple[Any
     """The result of `dropout`, and a mask of what was kept. Not to train means to keep all."""
     keep = 1 - p
     scale = 1 / keep if keep else 0.0
-    output, mask = copying.clone(input, None), ops.empty_like(input, bool_, None, None, None, None)
+    mask = ops.empty_like(input, bool_, None, None, None, None)
     if not mask._geometry.stored:
-        return output, mask
+        return on_device("dropout.dropout", (ops.empty_like(input, None, None, None, None, None), mask), input, p, train)
+    output = copying.clone(input, None)
     if train is False:
         array(mask).fill(True)
         return output, mask

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from internals.aten.on_device import on_device
 from internals.aten.overlap import check_no_internal_overlap
 from internals.core import dtype as dt
+from internals.core.device import CPU
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.tensor_impl import TensorImpl, array, empty_contiguous, snapshot
 
@@ -26,14 +28,16 @@ def embedding(
 
     Raises IndexError for an index that is negative or too large, RuntimeError for a table that is not a matrix.
     """
-    check_table(weight)
+    if weight.dim() != 2:
+        raise RuntimeError("'weight' must be 2-D")
     check_indices("embedding", indices)
     out = empty_contiguous((*indices.shape, weight.shape[1]), weight.dtype, weight.device)
     if indices._geometry.stored:
         rows = _checked_rows(weight, indices)
         # "raise", which is not needed any more, would copy through a buffer
         np.take(array(weight), rows, axis=0, out=array(out), mode="clip")
-    return out
+        return out
+    return on_device("embedding.embedding", out, weight, indices)
 
 
 def embedding_dense_backward(
@@ -44,6 +48,9 @@ def embedding_dense_backward(
     The row `padding_idx` gets none (unless that is negative); with `scale_grad_by_freq` the sums become averages.
     """
     check_indices("embedding_backward", indices, 2)
+    if grad_output.device is not CPU:
+        table = empty_contiguous((num_weights, grad_output.size(-1)), grad_output.dtype, grad_output.device)
+        return on_device("embedding.dense_backward", table, grad_output, indices, padding_idx, scale_grad_by_freq)
     rows, columns = snapshot(indices).reshape(-1), grad_output.size(-1)
     if grad_output.numel() != rows.size * columns:
         raise RuntimeError(f"shape '[{rows.size}, {columns}]' is invalid for input of size {grad_output.numel()}")
@@ -90,9 +97,15 @@ def segment_sums(a: Any, starts: Any, lengths: Any) -> Any:
 
 def embedding_renorm_(self: TensorImpl, indices: TensorImpl, max_norm: float, norm_type: float) -> TensorImpl:
     """Scale those rows of `self` that `indices` names and whose `norm_type`-norm is beyond `max_norm` down to it, in place."""
-    check_matrix(self)
+    if self.dim() != 2:
+        raise RuntimeError(
+            f"Expected 2-dimensional tensor, but got {self.dim()}-dimensional tensor for argument #1 'self'"
+        )
     check_no_internal_overlap(self)
     check_indices("embedding_renorm_", indices)
+    if self.device is not CPU:
+        result: TensorImpl = on_device("embedding.renorm_", self, indices, max_norm, norm_type)
+        return result
     rows = np.unique(_checked_rows(self, indices))
     table = array(self)
     norms = np.linalg.norm(table[rows], norm_type, axis=1)
@@ -111,18 +124,6 @@ def check_rows(rows: Any, n: int) -> None:
     """Raises IndexError for one that is not among `n`."""
     if rows.size and (rows.min() < 0 or rows.max() >= n):
         raise IndexError("index out of range in self")
-
-
-def check_table(weight: TensorImpl) -> None:
-    if weight.dim() != 2:
-        raise RuntimeError("'weight' must be 2-D")
-
-
-def check_matrix(self: TensorImpl) -> None:
-    if self.dim() != 2:
-        raise RuntimeError(
-            f"Expected 2-dimensional tensor, but got {self.dim()}-dimensional tensor for argument #1 'self'"
-        )
 
 
 def check_indices(name: str, indices: TensorImpl, position: int = 1) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from internals.aten.dtype_checks import not_implemented
+from internals.aten.on_device import on_device
 from internals.aten.set_output import set_output
 from internals.core import dtype as dt
 from internals.core import return_types
@@ -89,8 +90,7 @@ def argmin(self: Any, dim: int | None = None, keepdim: bool = False, out: Any = 
     return _index("argmin", np.argmin, self, dim, keepdim, out)
 
 
-def check_extreme(name: str, self: Any, dim: Sequence[int], out: Any) -> tuple[int, ...]:
-    """The dimensions that amax and amin reduce. Raises as those do."""
+def _extreme(name: str, loop: Any, self: Any, dim: Sequence[int], keepdim: bool, out: Any) -> Any:
     if not self.numel():
         if not dim:
             raise RuntimeError(_NO_DIM.format(name) + " Specify the reduction dim with the 'dim' argument.")
@@ -103,51 +103,20 @@ def check_extreme(name: str, self: Any, dim: Sequence[int], out: Any) -> tuple[i
             f"Expected the dtype for input and out to match, but got {names[self.dtype]} for input's dtype and "
             f"{names[out.dtype]} for out's dtype."
         )
-    return dims
-
-
-def check_some(name: str, self: Any) -> None:
-    """Raises RuntimeError where there is no element, so no extreme one."""
-    if not self.numel():
-        raise RuntimeError(_NO_DIM.format(name) + " Specify the reduction dim with the 'dim' argument.")
-
-
-def check_extreme_along(name: str, self: Any, dim: int) -> int:
-    """The wrapped dimension for an extreme with its position. Raises as `max` along a dimension does."""
-    (d,) = wrap_dims(dim, self.dim())
-    check_not_empty(name, self, d)
-    if self.dtype.category == COMPLEX:
-        raise RuntimeError(f"{name}(): does not support complex input")
-    return d
-
-
-def check_index(name: str, self: Any, dim: int | None) -> tuple[int, ...]:
-    """The dimensions that argmax and argmin reduce. Raises as those do."""
-    if self.dtype.category in (BOOL, COMPLEX):
-        raise RuntimeError(f"{name}(): does not support {'bool' if self.dtype is dt.bool_ else 'complex'} input")
-    dims = reduced_dims(self, dim)
-    if dim is None and not self.numel():
-        raise IndexError(_NO_DIM.format(name))
-    if dim is not None and dims:
-        check_not_empty(name, self, dims[0])
-    return dims
-
-
-def _extreme(name: str, loop: Any, self: Any, dim: Sequence[int], keepdim: bool, out: Any) -> Any:
-    dims = check_extreme(name, self, dim, out)
     if not self.numel():
         return store(self, tuple, dims, keepdim, self.dtype, out)
     if self.dtype.category == COMPLEX:
         raise not_implemented(f"{name[1:]}_values_cpu", self.dtype)
-    return store(self, lambda: _reduced(loop, self, dims), dims, keepdim, self.dtype, out)
+    return store(self, lambda: _reduced(loop, self, dims), dims, keepdim, self.dtype, out, f"extrema.{name}")
 
 
 def _extreme_of_all(name: str, loop: Any, self: Any) -> Any:
-    check_some(name, self)
+    if not self.numel():
+        raise RuntimeError(_NO_DIM.format(name) + " Specify the reduction dim with the 'dim' argument.")
     if self.dtype.category == COMPLEX:
         raise not_implemented(f"{name}_all", self.dtype)
     dims = tuple(range(self.dim()))
-    return store(self, lambda: _reduced(loop, self, dims), dims, False, self.dtype)
+    return store(self, lambda: _reduced(loop, self, dims), dims, False, self.dtype, None, f"extrema.a{name}")
 
 
 def _reduced(loop: Any, self: Any, dims: tuple[int, ...]) -> Any:
@@ -161,7 +130,10 @@ def _reduced(loop: Any, self: Any, dims: tuple[int, ...]) -> Any:
 
 
 def _with_indices(name: str, where: Any, self: Any, dim: int, keepdim: bool, out: Any) -> tuple[Any, Any]:
-    d = check_extreme_along(name, self, dim)
+    (d,) = wrap_dims(dim, self.dim())
+    check_not_empty(name, self, d)
+    if self.dtype.category == COMPLEX:
+        raise RuntimeError(f"{name}(): does not support complex input")
     dims = (d,) if self.dim() else ()
     sizes = reduced_sizes(self.shape, dims, keepdim)
     out_values, out_indices = out or (None, None)
@@ -176,11 +148,17 @@ def _with_indices(name: str, where: Any, self: Any, dim: int, keepdim: bool, out
         found = a[index] if a.ndim == 1 else np.take_along_axis(a, np.expand_dims(index, d), axis=d)
         array(values)[...] = found.reshape(sizes)
         array(indices)[...] = index.reshape(sizes)
-    return values, indices
+    return on_device(f"extrema.{name}", (values, indices), self, dims)
 
 
 def _index(name: str, where: Any, self: Any, dim: int | None, keepdim: bool, out: Any) -> Any:
-    dims = check_index(name, self, dim)
+    if self.dtype.category in (BOOL, COMPLEX):
+        raise RuntimeError(f"{name}(): does not support {'bool' if self.dtype is dt.bool_ else 'complex'} input")
+    dims = reduced_dims(self, dim)
+    if dim is None and not self.numel():
+        raise IndexError(_NO_DIM.format(name))
+    if dim is not None and dims:
+        check_not_empty(name, self, dims[0])
 
     def loop() -> Any:
         if (pair := _compiled_with_indices(where, self, dims)) is not None:
@@ -188,7 +166,7 @@ def _index(name: str, where: Any, self: Any, dim: int | None, keepdim: bool, out
         a = array(self) if self.dim() else array(self)[None]
         return where(a, axis=dims[0] if dim is not None and dims else None) if a.size else ()
 
-    return store(self, loop, dims, keepdim, dt.int64, out)
+    return store(self, loop, dims, keepdim, dt.int64, out, f"extrema.{name}")
 
 
 def _compiled_with_indices(where: Any, self: Any, dims: tuple[int, ...]) -> Any:

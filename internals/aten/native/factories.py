@@ -20,6 +20,7 @@ from internals._generated import ops
 from internals.aten.adinplaceorview import write_uncounted
 from internals.aten.dtype_checks import TYPE_META_NAME
 from internals.aten.layout import strides_for, strides_like
+from internals.aten.on_device import on_device
 from internals.aten.writing import range_out
 from internals.core import device as devices
 from internals.core import dtype as dt
@@ -182,9 +183,7 @@ def arange_start_step(
             else:
                 array(t)[...] = np.arange(count, dtype=np.float64) * float(step) + float(start)
         return t
-    from internals.cuda.native.ranges import fill_arange
-
-    return fill_arange(t, start, step)
+    return on_device("ranges.arange", t, start, step)
 
 
 def linspace(
@@ -210,9 +209,7 @@ def linspace(
         return t.copy_(linspace(start, end, steps, kind, layout, CPU, False))
     a, b = checked(start, kind), checked(end, kind)
     if t.device is not CPU:
-        from internals.cuda.native.ranges import fill_linspace
-
-        return fill_linspace(t, a, b)
+        return on_device("ranges.linspace", t, a, b)
     if steps == 1:
         array(t)[...] = a
         return t

@@ -16,10 +16,12 @@ import numpy as np
 
 from internals._generated import ops
 from internals.aten.broadcasting import broadcast_shapes
+from internals.aten.on_device import on_device
 from internals.aten.overlap import check_no_internal_overlap, check_no_overlap
 from internals.aten.set_output import set_output
 from internals.aten.writing import become_view, resize_output
 from internals.core import dtype as dt
+from internals.core.device import CPU
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.geometry import geometry
 from internals.core.scalar import checked
@@ -29,14 +31,16 @@ from internals.machine_code.settings import settings
 
 from .adding_rows import add_at
 from .advanced_index import MASKS, AdvancedIndex, check_mask
-from .copying import clone
 
 
 def index(self: TensorImpl, indices: Sequence[TensorImpl | None], out: Any = None) -> Any:
     """`self[indices]`, copied. Raises IndexError for indices out of range or shapes that do not fit."""
-    check_some(indices)
+    if not any(i is not None for i in indices):
+        raise IndexError("at least one index must be provided")
     wanted = AdvancedIndex(self, indices)
     out = index_output(wanted, out)
+    if not self._geometry.stored:
+        return on_device("indexing.index", out, wanted)
     if out.numel() >= settings.least and len(wanted.dims) == 1 and _selected_by_machine_code(wanted, indices, out):
         return out
     if out.numel():
@@ -64,17 +68,24 @@ def _index_put_impl_(
     accumulate: bool = False,
     unsafe: bool = False,
 ) -> Any:
-    check_target(self, indices)
+    if len(indices) > self.dim():
+        raise IndexError(f"too many indices for tensor of dimension {self.dim()} (got {len(indices)})")
     warn_if_expanded(self, "index_put_", "tensor[indices] = tensor")
     masked = None if accumulate or values.numel() != 1 else single_mask(self, indices)
     if masked is not None:
         first, mask = masked
         warn_if_expanded(self, "masked_fill_", "tensor[mask] = scalar")
+        if self.device is not CPU:
+            return on_device("indexing.fill_masked", self, first, mask, values)
         array(self)[(slice(None),) * first + (snapshot(mask),)] = checked(array(values).item(), self.dtype)
         return self
-    check_sources(self, indices, values)
+    if values.device is not self.device:  # one number, which `device_check` lets through
+        values = ops._to_copy(values, None, None, self.device, None, False, None)
+    check_no_overlap(self, values, *indices)
     wanted = AdvancedIndex(self, indices)
-    check_values(wanted, values)
+    _check_values(wanted, values)
+    if self.device is not CPU:
+        return on_device("indexing.put", self, wanted, values, accumulate)
     source = np.broadcast_to(array(values), wanted.shape)
     if not source.size:
         return self
@@ -101,7 +112,7 @@ def index_put(
     self: TensorImpl, indices: Sequence[TensorImpl | None], values: TensorImpl, accumulate: bool = False
 ) -> Any:
     """`index_put_` on a copy."""
-    return _index_put_impl_(clone(self, None), indices, values, accumulate)
+    return _index_put_impl_(ops.clone(self, None), indices, values, accumulate)
 
 
 def masked_select(self: TensorImpl, mask: TensorImpl, out: Any = None) -> Any:
@@ -190,23 +201,7 @@ def _added_by_machine_code(
 # What is checked before anything is read or written, on any device
 
 
-def check_some(indices: Sequence[TensorImpl | None]) -> None:
-    if not any(i is not None for i in indices):
-        raise IndexError("at least one index must be provided")
-
-
-def check_target(self: TensorImpl, indices: Sequence[TensorImpl | None]) -> None:
-    """Raises IndexError for too many indices."""
-    if len(indices) > self.dim():
-        raise IndexError(f"too many indices for tensor of dimension {self.dim()} (got {len(indices)})")
-
-
-def check_sources(self: TensorImpl, indices: Sequence[TensorImpl | None], values: TensorImpl) -> None:
-    """Raises RuntimeError if what is read shares memory with what is written."""
-    check_no_overlap(self, values, *indices)
-
-
-def check_values(wanted: AdvancedIndex, values: TensorImpl) -> None:
+def _check_values(wanted: AdvancedIndex, values: TensorImpl) -> None:
     """Raises RuntimeError for values of another dtype, or of a shape that does not broadcast to that of the places."""
     self, theirs, ours = wanted.source, tuple(values.shape), tuple(wanted.shape)
     padded = (1,) * (len(ours) - len(theirs)) + theirs

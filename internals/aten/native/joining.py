@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from internals._generated import ops
+from internals.aten.on_device import on_device
 from internals.aten.overlap import check_no_internal_overlap, check_no_overlap
 from internals.aten.writing import resize_output
 from internals.core.device import CPU
@@ -42,7 +43,8 @@ def cat(tensors: Sequence[TensorImpl], dim: int = 0, out: Any = None) -> Any:
     if out._geometry.stored:
         with np.errstate(all="ignore"):
             np.concatenate([array(t) for t in used], d, out=array(out), casting="unsafe")
-    return out
+        return out
+    return on_device("joining.cat", out, used, d)
 
 
 def stack(tensors: Sequence[TensorImpl], dim: int = 0, out: Any = None) -> Any:

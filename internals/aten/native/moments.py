@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from internals._generated import ops
-from internals.core.device import META
+from internals.aten.on_device import on_device
+from internals.core.device import CPU
 from internals.core.dtype import COMPLEX, float64
 from internals.core.scalar import checked
 from internals.core.tensor_impl import array
@@ -85,8 +86,13 @@ def std_mean_correction(self: Any, dim: Dim = None, correction: Any = None, keep
     return _moments("std_mean", self, dim, correction, keepdim)
 
 
-def check_moments(name: str, self: Any, dim: Dim, correction: Any) -> tuple[tuple[int, ...], int, float]:
-    """(dimensions, elements for each result, degrees of freedom).
+def number_of(correction: Any) -> float:
+    """The correction as a real number: 1 if none is given."""
+    return 1 if correction is None else float(checked(correction, float64))
+
+
+def _moments(name: str, self: Any, dim: Dim, correction: Any, keepdim: bool) -> Any:
+    """The variance, for "std" its root; for a name that ends in "_mean" the mean as well.
 
     Raises RuntimeError for integers, bools and an imaginary correction; warns where there are no degrees of freedom.
     """
@@ -101,21 +107,14 @@ def check_moments(name: str, self: Any, dim: Dim, correction: Any) -> tuple[tupl
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
             "divided by output numel)."
         )
-    return dims, n, max(freedom, 0) if n else 0
-
-
-def number_of(correction: Any) -> float:
-    """The correction as a real number: 1 if none is given."""
-    return 1 if correction is None else float(checked(correction, float64))
-
-
-def _moments(name: str, self: Any, dim: Dim, correction: Any, keepdim: bool) -> Any:
-    """The variance, for "std" its root; for a name that ends in "_mean" the mean as well."""
-    dims, n, freedom = check_moments(name, self, dim, correction)
-    variance, mean = (0, 0) if self.device is META else _variance_and_mean(self, dims, n, freedom)
-    loop = (lambda: np.sqrt(variance)) if name.startswith("std") else lambda: variance
-    spread = store(self, loop, dims, keepdim, self.dtype.to_real())
-    return (spread, store(self, lambda: mean, dims, keepdim, self.dtype)) if name.endswith("_mean") else spread
+    freedom = max(freedom, 0) if n else 0
+    variance, mean = _variance_and_mean(self, dims, n, freedom) if self.device is CPU else (0, 0)
+    rooted = name.startswith("std")
+    spread = store(self, lambda: np.sqrt(variance) if rooted else variance, dims, keepdim, self.dtype.to_real())
+    if not name.endswith("_mean"):
+        return on_device("moments.moments", spread, self, dims, freedom, rooted)
+    results = spread, store(self, lambda: mean, dims, keepdim, self.dtype)
+    return on_device("moments.moments", results, self, dims, freedom, rooted)
 
 
 def _variance_and_mean(self: Any, dims: tuple[int, ...], n: int, freedom: float) -> Any:

@@ -17,8 +17,9 @@ import numpy as np
 
 from internals._generated import ops
 from internals.aten.dtype_checks import not_implemented
+from internals.aten.on_device import on_device
 from internals.core import dtype as dt
-from internals.core.device import META
+from internals.core.device import CPU
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.float_errors import quiet, restore
 from internals.core.geometry import Geometry, contiguous_geometry
@@ -180,8 +181,9 @@ def _pick(
     check_targets(self, target, weight, class_dim)
     total_weight = empty_contiguous((), self.dtype, self.device)
     output = empty_contiguous(target.shape if reduction == NONE else (), self.dtype, self.device)
-    if self.device is META:
-        return output, total_weight
+    if self.device is not CPU:
+        how = target, weight, reduction, ignore_index, class_dim
+        return on_device("nll_loss.pick", (output, total_weight), self, *how)
     x, t = array(self), snapshot(target).astype(np.int64, copy=False)
     usual = weight is None and reduction != NONE and t.ndim and self.dtype is not dt.float16
     if usual and _all_count(t, classes, ignore_index):
@@ -249,7 +251,10 @@ def _put(
     total_weight: TensorImpl,
     class_dim: int,
 ) -> Any:
-    """The adjoint of `_pick`: the gradient of each loss, weighted, at the class that was picked."""
+    """The adjoint of `_pick`: the gradient of each loss, weighted, at the class that was picked.
+
+    Raises RuntimeError for shapes or dtypes that no forward pass leaves behind.
+    """
     numbers = () == grad_output._geometry.sizes == total_weight._geometry.sizes
     usual = _usual_rows(self._geometry, target._geometry) if weight is None and reduction == MEAN and numbers else None
     if usual is not None and (total := array(total_weight)[()]) == usual[0].size:  # forward found that all of them count
@@ -260,10 +265,26 @@ def _put(
         dx.put(usual[0] + array(target), -array(grad_output)[()] / total)
         restore(token)
         return result
-    check_nll_loss_backward(grad_output, self, target, weight, reduction, total_weight, class_dim)
+    if class_dim == 1 and self.dim() != 2:
+        check_nll_loss2d(self, target)
+    else:
+        check_nll_loss(self, target)
+    if total_weight.numel() != 1:
+        raise RuntimeError(
+            f"expected total_weight to be a  single element tensor, got: {list(total_weight.shape)} "
+            f"({total_weight.numel()} elements)"
+        )
+    check_targets(self, target, weight, class_dim)
+    if reduction == NONE and target.dim():
+        check_sizes("nll_loss_backward", "grad_output", grad_output, target.shape)
+    elif grad_output.dim() > 1 or grad_output.numel() != 1:
+        raise RuntimeError(f"Expected a single element grad_output tensor, but got: {list(grad_output.shape)}")
+    check_same_dtype(self, grad_output)
+    check_same_dtype(self, total_weight)
     result = empty_contiguous(self.shape, self.dtype, self.device)
-    if self.device is META:
-        return result
+    if self.device is not CPU:
+        how = target, weight, reduction, ignore_index, total_weight, class_dim
+        return on_device("nll_loss.put", result, grad_output, *how)
     dx = array(result)
     dx.fill(0)
     t, g = snapshot(target).astype(np.int64, copy=False), array(grad_output)
@@ -317,27 +338,6 @@ def _check_classes(t: Any, counts: Any, classes: int) -> None:
     wrong = counts & ((t < 0) | (t >= classes))
     if wrong.any():
         raise IndexError(f"Target {t[wrong].flat[0]} is out of bounds.")
-
-
-def check_nll_loss_backward(
-    grad_output: TensorImpl, self: TensorImpl, target: TensorImpl, weight: Any, reduction: int, total: TensorImpl, class_dim: int
-) -> None:
-    """Raises RuntimeError for shapes or dtypes that no forward pass leaves behind."""
-    if class_dim == 1 and self.dim() != 2:
-        check_nll_loss2d(self, target)
-    else:
-        check_nll_loss(self, target)
-    if total.numel() != 1:
-        raise RuntimeError(
-            f"expected total_weight to be a  single element tensor, got: {list(total.shape)} ({total.numel()} elements)"
-        )
-    check_targets(self, target, weight, class_dim)
-    if reduction == NONE and target.dim():
-        check_sizes("nll_loss_backward", "grad_output", grad_output, target.shape)
-    elif grad_output.dim() > 1 or grad_output.numel() != 1:
-        raise RuntimeError(f"Expected a single element grad_output tensor, but got: {list(grad_output.shape)}")
-    check_same_dtype(self, grad_output)
-    check_same_dtype(self, total)
 
 
 def check_targets(self: TensorImpl, target: TensorImpl, weight: Any, class_dim: int) -> None:

@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 
 from internals._generated import ops
+from internals.aten.on_device import on_device
 from internals.aten.writing import write_out, write_outs
 from internals.core import dtype as dt
-from internals.core.device import META
+from internals.core.device import CPU
 from internals.core.float_errors import quiet, restore
 from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
 from internals.machine_code.settings import settings, use_compiled
@@ -63,6 +64,8 @@ def native_layer_norm(
         _normalize(array(input), axes, eps, wide(weight), wide(bias), array(output), array(mean), array(rstd))
     elif mean._geometry.stored:
         array(mean)[...] = array(rstd)[...] = np.nan
+    else:
+        on_device("normalization.layer_norm", (output, mean, rstd), input, weight, bias, eps)
     return output, mean, rstd
 
 
@@ -87,7 +90,8 @@ def native_group_norm(
         statistics = (array(s).reshape(N, group, 1, 1) for s in (mean, rstd))
         _normalize(rows, (2, 3), eps, w, b, result, *statistics)
         array(output)[...] = result.reshape(input.shape)
-    return output, mean, rstd
+    numbers = group, C // group, HxW
+    return on_device("normalization.group_norm", (output, mean, rstd), input, weight, bias, eps, numbers)
 
 
 def native_batch_norm(
@@ -113,8 +117,9 @@ def native_batch_norm(
     check_batch_norm(channels, weight, bias, running_mean, running_var, training)
     output = empty_as(input, input.shape)
     saved = [empty_contiguous((channels if training else 0,), statistics_dtype, input.device) for _ in range(2)]
-    if input.device is META:
-        return write_batch_norm((output, *saved), training, out)
+    if input.device is not CPU:
+        how = weight, bias, running_mean, running_var, training, momentum, eps
+        return write_batch_norm(on_device("normalization.batch_norm", (output, *saved), input, *how), training, out)
     if use_compiled(input.numel(), COMPILED) and _compiled_batch_norm(
         input, weight, bias, running_mean, running_var, training, momentum, eps, output, saved
     ):

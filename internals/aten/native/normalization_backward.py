@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from internals.aten.on_device import on_device
 from internals.core import dtype as dt
-from internals.core.dtype import dtype
+from internals.core.device import CPU
 from internals.core.float_errors import quiet, restore
 from internals.core.tensor_impl import TensorImpl, array, empty_contiguous, from_array
 from internals.machine_code.settings import settings, use_compiled
@@ -46,25 +47,17 @@ def native_layer_norm_backward(
     Raises RuntimeError if it asks for that of a parameter which is None.
     """
     check_layer_norm_backward(grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask)
+    results = _made(input, normalized_shape, (weight, bias), output_mask)
+    if input.device is not CPU:
+        return on_device("normalization_backward.layer_norm", results, grad_out, input, mean, rstd, weight)
     if input.numel() >= settings.least and output_mask[0] and (weight is not None or not any(output_mask[1:])):
-        found = _compiled_layer_norm(grad_out, input, mean, rstd, weight)
-        if found is not None:
-            dx, dw, db = found
-            return (
-                dx,
-                _parameter(dw if output_mask[1] else None, normalized_shape, weight),
-                _parameter(db if output_mask[2] else None, normalized_shape, weight),
-            )
+        sums = _compiled_layer_norm(grad_out, input, mean, rstd, weight, results[0])
+        if sums is not None:
+            return results[0], *_filled(results[1:], sums)
     rows = input.dim() - len(normalized_shape)
     others, over = tuple(range(rows)), tuple(range(rows, input.dim()))
-    dx, dw, db = _gradients(
-        wide(grad_out), wide(input), wide(mean), wide(rstd), wide(weight), over, others, output_mask, True
-    )
-    return (
-        _tensor(dx, input.shape, input),
-        _parameter(dw, normalized_shape, weight),
-        _parameter(db, normalized_shape, bias),
-    )
+    operands = wide(grad_out), wide(input), wide(mean), wide(rstd), wide(weight)
+    return _filled(results, _gradients(*operands, over, others, output_mask, True))
 
 
 def native_group_norm_backward(
@@ -81,12 +74,14 @@ def native_group_norm_backward(
 ) -> tuple[Any, Any, Any]:
     """(grad_input, grad_weight, grad_bias) for N samples of C channels in `group` groups."""
     check_group_norm_backward(grad_out, input, mean, rstd, weight, N, C, HxW, group)
+    results, given = _made(input, (C,), (mean, mean), output_mask), (grad_out, input, mean, rstd, weight)
+    if input.device is not CPU:
+        return on_device("normalization_backward.group_norm", results, *given, (N, C, HxW), group)
     sizes = (N, group, C // group, HxW)
     g, x = (wide(t).reshape(sizes) for t in (grad_out, input))
     m, r = (wide(t).reshape(N, group, 1, 1) for t in (mean, rstd))
     w = None if weight is None else wide(weight).reshape(1, group, C // group, 1)
-    dx, dw, db = _gradients(g, x, m, r, w, (2, 3), (0, 3), output_mask, True)
-    return _tensor(dx, input.shape, input), _parameter(dw, (C,), mean), _parameter(db, (C,), mean)
+    return _filled(results, _gradients(g, x, m, r, w, (2, 3), (0, 3), output_mask, True))
 
 
 def native_batch_norm_backward(
@@ -104,23 +99,22 @@ def native_batch_norm_backward(
     """(grad_input, grad_weight, grad_bias) for (N, C, ...), normalized by the saved statistics or (not `train`) the running."""
     n, channels = input.size(0), input.size(1)
     check_batch_norm_backward(grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train)
+    saved = (save_mean, save_invstd) if train else (running_mean, running_var)
+    results = _made(input, (channels,), saved[:1] * 2, output_mask)  # of the parameters' dtype
+    if input.device is not CPU:
+        return on_device("normalization_backward.batch_norm", results, grad_out, input, weight, *saved, train, eps)
     if use_compiled(input.numel(), COMPILED):
-        saved = (save_mean, save_invstd) if train else (running_mean, running_var)
         found = _compiled_batch_norm(grad_out, input, weight, *saved, train, eps, output_mask)
         if found is not None:
             return found
     sizes = (n, channels, -1) if input.numel() else (n, channels, 0)
     g, x = (wide(t).reshape(sizes) for t in (grad_out, input))
-    if train:
-        m, r = wide(save_mean), wide(save_invstd)
-    else:
-        m, r = wide(running_mean), 1 / np.sqrt(wide(running_var) + eps)
+    m, r = map(wide, saved)
+    r = r if train else 1 / np.sqrt(r + eps)
     m, r, w = (
         None if p is None else p.reshape(1, channels, 1).astype(x.dtype, copy=False) for p in (m, r, wide(weight))
     )
-    dx, dw, db = _gradients(g, x, m, r, w, (0, 2), (0, 2), output_mask, train)
-    like = save_mean if train else running_mean  # of the parameters' dtype
-    return _tensor(dx, input.shape, input), _parameter(dw, (channels,), like), _parameter(db, (channels,), like)
+    return _filled(results, _gradients(g, x, m, r, w, (0, 2), (0, 2), output_mask, train))
 
 
 def _compiled_batch_norm(
@@ -184,12 +178,12 @@ def _gradients(
     return dx, dw, db
 
 
-def _compiled_layer_norm(g: TensorImpl, x: TensorImpl, mean: TensorImpl, rstd: TensorImpl, weight: Any) -> Any:
-    """The three gradients by machine code, the last two as arrays; None where numpy does it."""
+def _compiled_layer_norm(g: TensorImpl, x: TensorImpl, mean: TensorImpl, rstd: TensorImpl, weight: Any, dx: Any) -> Any:
+    """Fill `dx` by machine code; the other two gradients as arrays. None where numpy does it."""
     from internals.aten.compiled.normalization import THRESHOLD, layer_norm_backward
 
     d = x.dtype
-    given = [t for t in (g, x, mean, rstd, weight) if t is not None]
+    given = [t for t in (g, x, mean, rstd, weight, dx) if t is not None]
     if not x.numel() or d not in (dt.float32, dt.float64) or not use_compiled(x.numel(), THRESHOLD):
         return None
     if any(t.dtype is not d or not t.is_contiguous() for t in given):
@@ -197,23 +191,18 @@ def _compiled_layer_norm(g: TensorImpl, x: TensorImpl, mean: TensorImpl, rstd: T
     rows = mean.numel()
     if g.shape != x.shape or rstd.numel() != rows or (weight is not None and weight.numel() * rows != x.numel()):
         return None
-    dx = empty_contiguous(x.shape, d)
-    sums = layer_norm_backward(g, x, mean, rstd, weight, dx)
-    return None if sums is None else (dx, *sums)
+    return layer_norm_backward(g, x, mean, rstd, weight, dx)
 
 
-def _tensor(a: Any, sizes: Sequence[int], like: TensorImpl) -> Any:
-    if a is None:
-        return None
-    out = empty_as(like, sizes)
-    array(out)[...] = a.reshape(sizes)
-    return out
+def _made(input: TensorImpl, sizes: Sequence[int], parameters: Sequence[Any], mask: Sequence[bool]) -> Any:
+    """Tensors for the gradients, those of the parameters with their dtypes; None for what `mask` does not ask for."""
+    dx = empty_as(input, input.shape) if mask[0] else None
+    asked = [t if wanted else None for t, wanted in zip(parameters, mask[1:])]
+    return dx, *[None if t is None else empty_contiguous(tuple(sizes), t.dtype, input.device) for t in asked]
 
 
-def _parameter(a: Any, sizes: Sequence[int], like: Any) -> Any:
-    if a is None:
-        return None
-    t: dtype = like.dtype
-    out = empty_contiguous(tuple(sizes), t)
-    array(out)[...] = a.reshape(sizes)
-    return out
+def _filled(results: Sequence[Any], gradients: Sequence[Any]) -> Any:
+    for t, gradient in zip(results, gradients):
+        if t is not None:
+            array(t)[...] = gradient.reshape(t.shape)
+    return results

@@ -72,7 +72,12 @@ def norm_ScalarOpt_dim_dtype(
 
 def logsumexp(self: Any, dim: Sequence[int], keepdim: bool = False, out: Any = None) -> Any:
     """log Σ exp(x) over `dim`, computed without overflow; integers become the default dtype."""
-    dims, d = check_logsumexp(self, dim, out)
+    dims = reduced_dims(self, dim)
+    if out is not None and not is_floating(out.dtype):
+        raise RuntimeError(
+            f"logsumexp(): Expected floating point type for result tensor, but got: {SCALAR_TYPE_NAME[out.dtype]}"
+        )
+    d = self.dtype if is_floating(self.dtype) else dt.get_default_dtype()
 
     def loop() -> Any:
         if self.numel() >= settings.least and (found := _compiled_logsumexp(self, dims)) is not None:
@@ -83,30 +88,7 @@ def logsumexp(self: Any, dim: Sequence[int], keepdim: bool = False, out: Any = N
             largest = np.where(np.isinf(largest), 0, largest)
             return np.log(total(np.exp(a - largest), dims)) + np.squeeze(largest, dims)
 
-    return store(self, loop, dims, keepdim, d if out is None else out.dtype, out)
-
-
-def check_logsumexp(self: Any, dim: Sequence[int], out: Any) -> tuple[tuple[int, ...], dtype]:
-    """The dimensions, and the dtype to compute in. Raises RuntimeError for an integral `out`."""
-    dims = reduced_dims(self, dim)
-    if out is not None and not is_floating(out.dtype):
-        raise RuntimeError(
-            f"logsumexp(): Expected floating point type for result tensor, but got: {SCALAR_TYPE_NAME[out.dtype]}"
-        )
-    return dims, self.dtype if is_floating(self.dtype) else dt.get_default_dtype()
-
-
-def check_norm(self: Any, p: Any, dim: Sequence[int] | None, dtype: dtype | None) -> tuple[float, tuple[int, ...]]:
-    """The order of a norm, and the dimensions. Raises RuntimeError where there is no such norm."""
-    p = 2 if p is None else p
-    if isinstance(p, complex):
-        raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
-    if not is_floating(self.dtype):
-        raise RuntimeError(f"linalg.vector_norm: {_EXPECTED_FLOATING}. Got {SCALAR_TYPE_NAME[self.dtype]}")
-    check_norm_dtype("linalg.vector_norm", dtype, self.dtype)
-    dims = reduced_dims(self, dim)
-    _check_identity(self, p, dims, dim)
-    return float(p), dims
+    return store(self, loop, dims, keepdim, d if out is None else out.dtype, out, "norms.logsumexp")
 
 
 def check_norm_dtype(name: str, wanted: dtype | None, given: dtype) -> None:
@@ -127,11 +109,20 @@ def check_norm_dtype(name: str, wanted: dtype | None, given: dtype) -> None:
 
 
 def _norm(self: Any, p: Any, dim: Sequence[int] | None, keepdim: bool, dtype: dtype | None, out: Any = None) -> Any:
-    p, dims = check_norm(self, p, dim, dtype)
+    p = 2 if p is None else p
+    if isinstance(p, complex):
+        raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
+    if not is_floating(self.dtype):
+        raise RuntimeError(f"linalg.vector_norm: {_EXPECTED_FLOATING}. Got {SCALAR_TYPE_NAME[self.dtype]}")
+    check_norm_dtype("linalg.vector_norm", dtype, self.dtype)
+    dims = reduced_dims(self, dim)
+    _check_identity(self, p, dims, dim)
+    p = float(p)
     if self._geometry.stored >= settings.least and (found := _compiled_norm(self, p, dims, keepdim, dtype, out)) is not None:
         return found
+    d = (dtype or self.dtype).to_real()
     with np.errstate(all="ignore"):
-        return store(self, lambda: _p_norm(_magnitudes(self), p, dims), dims, keepdim, (dtype or self.dtype).to_real(), out)
+        return store(self, lambda: _p_norm(_magnitudes(self), p, dims), dims, keepdim, d, out, "norms.norm", p)
 
 
 def _compiled_norm(self: Any, p: float, dims: tuple[int, ...], keepdim: bool, d: dtype | None, out: Any) -> Any:

@@ -19,6 +19,7 @@ from internals._generated import ops
 from internals.aten.dtype_checks import not_implemented
 from internals.aten.native.memory_format import empty_as, suggests_channels_last
 from internals.aten.native.windows import pad_spatial, unfold_windows
+from internals.aten.on_device import on_device
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.tensor_impl import array
@@ -39,7 +40,7 @@ def max_pool2d_with_indices(
     )
     values, indices = (empty_as(self, (*self.shape[:-2], rows, columns), d) for d in (self.dtype, dt.int64))
     if not self._geometry.stored:
-        return values, indices
+        return on_device("pooling.max_pool2d", (values, indices), self, kernel, stride, padding, dilation)
     if use_compiled(self.numel(), COMPILED):
         kernels = compiled_for(self, values)
         if kernels and kernels.run_max_pool(self, values, indices, kernels.window_of(kernel, stride, padding, dilation)):
@@ -103,7 +104,8 @@ def avg_pool2d(
     kernel, stride, padding, size = avg_pool2d_arguments(self, kernel_size, stride, padding, ceil_mode, divisor_override)
     out = empty_as(self, (*self.shape[:-2], *size))
     if not self._geometry.stored:
-        return out
+        how = kernel, stride, padding, (1, 1), divisor_override, count_include_pad
+        return on_device("pooling.avg_pool2d", out, self, *how)
     if use_compiled(self.numel(), COMPILED):
         kernels = compiled_for(self, out)
         divisors = divisors_of(self, size, kernel, stride, padding, count_include_pad, divisor_override)
@@ -122,10 +124,21 @@ def avg_pool2d(
 
 def _adaptive_avg_pool2d(self: Any, output_size: Sequence[int]) -> Any:
     """Means over `output_size` windows that cover the image evenly: over rows, then over columns."""
-    check_adaptive_avg_pool2d(self, output_size)
+    if len(output_size) != 2:
+        raise RuntimeError("adaptive_avg_pool2d: output_size must be 2")
+    if any(s < 0 for s in output_size):
+        raise RuntimeError(
+            "adaptive_avg_pool2d: elements of output_size must be greater than or equal to 0 but received "
+            f"{{{', '.join(map(str, output_size))}}}"
+        )
+    if self.dim() not in (3, 4):
+        raise RuntimeError(f"adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got {list(self.shape)}")
+    check_places("adaptive_avg_pool2d", self, 2)
+    if not self.dtype.is_floating_point:
+        raise not_implemented("adaptive_avg_pool2d", self.dtype)
     out = empty_as(self, (*self.shape[:-2], *output_size))
     if not self._geometry.stored:
-        return out
+        return on_device("pooling.avg_pool2d", out, self)
     if use_compiled(self.numel(), COMPILED):
         kernels = compiled_for(self, out)
         if kernels and kernels.run(kernels.adaptive_pool, self, out, *self.shape[-2:], *output_size):
@@ -260,22 +273,6 @@ def avg_pool2d_arguments(
     if t.dtype.is_complex:
         raise not_implemented("avg_pool2d", t.dtype)
     return kernel, stride, padding, _output_size(t.shape[-3:], kernel, stride, padding, dilation, ceil_mode)
-
-
-def check_adaptive_avg_pool2d(t: Any, output_size: Sequence[int]) -> None:
-    """Raises RuntimeError for sizes that cannot be, NotImplementedError for a dtype without means."""
-    if len(output_size) != 2:
-        raise RuntimeError("adaptive_avg_pool2d: output_size must be 2")
-    if any(s < 0 for s in output_size):
-        raise RuntimeError(
-            "adaptive_avg_pool2d: elements of output_size must be greater than or equal to 0 but received "
-            f"{{{', '.join(map(str, output_size))}}}"
-        )
-    if t.dim() not in (3, 4):
-        raise RuntimeError(f"adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got {list(t.shape)}")
-    check_places("adaptive_avg_pool2d", t, 2)
-    if not t.dtype.is_floating_point:
-        raise not_implemented("adaptive_avg_pool2d", t.dtype)
 
 
 def check_places(name: str, t: Any, dims: int, what: str = "input") -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from internals.aten.dtype_checks import not_implemented
+from internals.aten.on_device import on_device
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.tensor_impl import array, snapshot
@@ -46,12 +47,13 @@ def max_pool2d_with_indices_backward(
     indices: Any,
 ) -> Any:
     """Each gradient at the place in the H·W plane where its maximum was, which `indices` tells."""
-    kernel, stride, _, dilation, size = max_pool2d_arguments(self, kernel_size, stride, padding, dilation, ceil_mode)
+    kernel, stride, padding, dilation, size = max_pool2d_arguments(self, kernel_size, stride, padding, dilation, ceil_mode)
     check_pool_gradient(grad_output, self, size, indices)
     plane = self.shape[-2] * self.shape[-1]
     result = empty_as(self, self.shape)
     if not self._geometry.stored:
-        return result
+        how = kernel, stride, padding, dilation
+        return on_device("pooling.max_pool2d_backward", result, grad_output, indices, *how)
     if use_compiled(self.numel(), COMPILED) and _agree(grad_output, self) and indices.shape == grad_output.shape:
         kernels = compiled_for(grad_output, indices, result) if indices.dtype is dt.int64 else None
         pooled = prod(grad_output.shape[-2:])
@@ -90,7 +92,8 @@ def avg_pool2d_backward(
         raise not_implemented("avg_pool2d_backward", self.dtype)
     result = empty_as(self, self.shape)
     if not self._geometry.stored:
-        return result
+        how = kernel, stride, padding, (1, 1), divisor_override, count_include_pad
+        return on_device("pooling.avg_pool2d_backward", result, grad_output, *how)
     if use_compiled(self.numel(), COMPILED) and _agree(grad_output, self):
         kernels = compiled_for(grad_output, result)
         divisors = divisors_of(self, size, kernel, stride, padding, count_include_pad, divisor_override)
@@ -111,7 +114,7 @@ def _adaptive_avg_pool2d_backward(grad_output: Any, self: Any) -> Any:
     check_adaptive_gradient("adaptive_avg_pool2d_backward", 2, grad_output, self, "grad_output")
     result = empty_as(self, self.shape)
     if not self._geometry.stored:
-        return result
+        return on_device("pooling.avg_pool2d_backward", result, grad_output)
     if use_compiled(self.numel(), COMPILED) and _agree(grad_output, self):
         kernels = compiled_for(grad_output, result)
         sizes = *self.shape[-2:], *grad_output.shape[-2:]

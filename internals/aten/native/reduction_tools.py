@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from internals.aten.on_device import on_device
 from internals.aten.set_output import set_output
 from internals.core import dtype as dt
-from internals.core.device import META
+from internals.core.device import CPU
 from internals.core.dtype import dtype
 from internals.core.float_errors import quiet, restore
 from internals.core.geometry import Geometry, contiguous_geometry, wrap_dims
@@ -43,17 +44,21 @@ def reduced_sizes(sizes: Sequence[int], dims: Sequence[int], keepdim: bool) -> t
 
 
 def store(
-    self: Any, loop: Callable[[], Any], dims: Sequence[int], keepdim: bool, d: dtype, out: Any = None
+    self: Any, loop: Callable[[], Any], dims: Sequence[int], keepdim: bool, d: dtype, out: Any = None, name: str = "", *args: Any
 ) -> Any:
-    """A tensor of dtype `d` with what `loop` gives, a numpy result whose reduced dimensions are gone. On "meta" it is not run."""
+    """A tensor of dtype `d` with what `loop` gives, a numpy result whose reduced dimensions are gone.
+
+    On another device `loop` is not run: there `name` fills it (`on_device`), which is called with `dims` and `args`.
+    """
     g = self._geometry
-    result: Any = None if g.device is META else loop()  # before `out`, which may be `self`, is resized
+    result: Any = loop() if g.device is CPU else None  # before `out`, which may be `self`, is resized
     sizes = reduced_sizes(g.sizes, dims, keepdim)
     target = empty_contiguous(sizes, d, g.device) if out is None else set_output(sizes, d, out, device=g.device)
     g = target._geometry
     if g.stored:
         array(target)[...] = result if not keepdim or not dims else result.reshape(g.sizes)
-    return target
+        return target
+    return on_device(name, target, self, dims, *args) if name else target
 
 
 def cast(self: Any, d: dtype) -> Any:

@@ -58,8 +58,8 @@ def sum_dim_IntList(
     if self._geometry.stored >= settings.least and (found := compiled_sum(self, dim, keepdim, d, out, False)) is not None:
         return found
     if d is dt.bool_:
-        return store(self, lambda: np.logical_or.reduce(array(self), axis=dims), dims, keepdim, d, out)
-    return store(self, lambda: quietly(total, cast(self, d), dims), dims, keepdim, d, out)
+        return store(self, lambda: np.logical_or.reduce(array(self), axis=dims), dims, keepdim, d, out, "reductions.any")
+    return store(self, lambda: quietly(total, cast(self, d), dims), dims, keepdim, d, out, "reductions.sum")
 
 
 def sum_to_size(self: Any, size: Sequence[int]) -> Any:
@@ -96,12 +96,17 @@ def mean_dim(
     """The mean over `dim`. Raises RuntimeError for integers and bools unless `dtype` is floating or complex."""
     if dtype is None and out is None and (quick := quick_sum(self, dim, keepdim, True)) is not None:
         return quick
-    d = mean_dtype(self, dtype, out)
+    d = dtype or (out.dtype if out is not None else self.dtype)
+    if not is_floating(d if dtype is not None else self.dtype):
+        which = "Optional" if dtype is not None else "Input"
+        raise RuntimeError(_NO_MEAN.format("mean", which, SCALAR_TYPE_NAME[dtype or self.dtype]))
+    if not is_floating(d):
+        check_cast(dt.get_default_dtype(), d)
     if self._geometry.stored >= settings.least and (found := compiled_sum(self, dim, keepdim, d, out, True)) is not None:
         return found
     dims = reduced_dims(self, dim)
     n = product([self.shape[i] for i in dims])
-    return store(self, lambda: quietly(_mean, cast(self, d), dims, n), dims, keepdim, d, out)
+    return store(self, lambda: quietly(_mean, cast(self, d), dims, n), dims, keepdim, d, out, "reductions.mean", n)
 
 
 def nansum(
@@ -190,34 +195,13 @@ def sum_dtype(self: Any, dtype: dtype | None, out: Any) -> Any:
     return self.dtype if self.dtype.category >= FLOATING else dt.int64
 
 
-def mean_dtype(self: Any, dtype: dtype | None, out: Any) -> Any:
-    """The dtype in which a mean is taken. Raises RuntimeError for integers and bools unless `dtype` is floating or complex."""
-    d = dtype or (out.dtype if out is not None else self.dtype)
-    if not is_floating(d if dtype is not None else self.dtype):
-        which = "Optional" if dtype is not None else "Input"
-        raise RuntimeError(_NO_MEAN.format("mean", which, SCALAR_TYPE_NAME[dtype or self.dtype]))
-    if not is_floating(d):
-        check_cast(dt.get_default_dtype(), d)
-    return d
-
-
-def truth_dtype(name: str, self: Any, out: Any) -> Any:
-    """bool; uint8 for uint8, or if `out` is. Raises RuntimeError for another `out`."""
-    if out is None:
-        return dt.uint8 if self.dtype is dt.uint8 else dt.bool_
-    if out.dtype not in (dt.bool_, dt.uint8):
-        raise RuntimeError(f"{name} only supports bool tensor for result, got: {SCALAR_TYPE_NAME[out.dtype]}")
-    return out.dtype
-
-
 def _product(self: Any, dims: tuple[int, ...], keepdim: bool, dtype: dtype | None, out: Any) -> Any:
     d = sum_dtype(self, dtype, out)
     if self._geometry.stored >= settings.least and (found := compiled_product(self, dims, keepdim, d, out)) is not None:
         return found
-    if d is dt.bool_:
-        return store(self, lambda: np.logical_and.reduce(cast(self, d), axis=dims), dims, keepdim, d, out)
+    loop, name = (np.logical_and, "reductions.all") if d is dt.bool_ else (np.multiply, "reductions.prod")
     accumulate = np.float32 if d is dt.float16 else d.np
-    return store(self, lambda: quietly(np.multiply.reduce, cast(self, d), dims, accumulate), dims, keepdim, d, out)
+    return store(self, lambda: quietly(loop.reduce, cast(self, d), dims, accumulate), dims, keepdim, d, out, name)
 
 
 def compiled_product(self: Any, dims: tuple[int, ...], keepdim: bool, d: Any, out: Any) -> Any:
@@ -233,8 +217,11 @@ def compiled_product(self: Any, dims: tuple[int, ...], keepdim: bool, d: Any, ou
 
 
 def _truth(name: str, loop: Any, self: Any, dims: tuple[int, ...], keepdim: bool, out: Any) -> Any:
-    d = truth_dtype(name, self, out)
-    return store(self, lambda: loop.reduce(array(self), axis=dims), dims, keepdim, d, out)
+    """bool; uint8 for uint8, or if `out` is. Raises RuntimeError for another `out`."""
+    d = out.dtype if out is not None else dt.uint8 if self.dtype is dt.uint8 else dt.bool_
+    if d not in (dt.bool_, dt.uint8):
+        raise RuntimeError(f"{name} only supports bool tensor for result, got: {SCALAR_TYPE_NAME[d]}")
+    return store(self, lambda: loop.reduce(array(self), axis=dims), dims, keepdim, d, out, f"reductions.{name}")
 
 
 def listed_dims(self: Any, dim: Sequence[int] | None) -> tuple[int, ...]:

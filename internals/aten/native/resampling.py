@@ -26,6 +26,7 @@ import numpy as np
 
 from internals._generated import ops
 from internals.aten.native.memory_format import empty_as
+from internals.aten.on_device import on_device
 from internals.core import dtype as dt
 from internals.core.tensor_impl import array
 
@@ -35,26 +36,26 @@ from .resampling_checks import check_gradient, check_input, sizes_and_scales
 
 def upsample_nearest2d(self: Any, output_size: Sequence[int], scales_h: float | None, scales_w: float | None) -> Any:
     """(N, C, H, W) at (N, C, *output_size): element i of the output reads floor(i · H / output)."""
-    check_input(self, output_size, 2, "upsample_nearest2d_channels_last")
+    check_input(self, output_size, 2, f"upsample_nearest2d_{'out_frame' if self.is_cuda else 'channels_last'}")
     rows, columns = (
         nearest_positions(n, m, scale) for n, m, scale in zip(self.shape[2:], output_size, (scales_h, scales_w))
     )
     out = empty_as(self, (*self.shape[:2], *output_size))
     if self._geometry.stored:
         array(out)[...] = array(self)[:, :, rows[:, None], columns]
-    return out
+    return on_device("upsampling.nearest", out, self, False, (scales_h, scales_w))
 
 
 def upsample_bilinear2d(
     self: Any, output_size: Sequence[int], align_corners: bool, scales_h: float | None, scales_w: float | None
 ) -> Any:
     """(N, C, H, W) at (N, C, *output_size), mixing the four nearest pixels by distance."""
-    check_input(self, output_size, 2, "compute_index_ranges_weights")
-    if self.dtype is dt.uint8:
-        return resample(self, output_size, "linear", align_corners, (scales_h, scales_w))
+    check_input(self, output_size, 2, "upsample_bilinear2d_out_frame" if self.is_cuda else "compute_index_ranges_weights")
     out = empty_as(self, (*self.shape[:2], *output_size))
     if not self._geometry.stored:
-        return out
+        return on_device("upsampling.linear", out, self, align_corners, (scales_h, scales_w))
+    if self.dtype is dt.uint8:
+        return resample(self, output_size, "linear", align_corners, (scales_h, scales_w))
     compute = np.float64 if self.dtype is dt.float64 else np.float32
     mixed = array(self).astype(compute, copy=False)
     for dim, m, scale in zip((2, 3), output_size, (scales_h, scales_w)):
@@ -75,6 +76,9 @@ def upsample_nearest2d_backward(
 ) -> Any:
     """The adjoint of `upsample_nearest2d`: every pixel of the input gets the sum over the outputs that read it."""
     check_gradient(grad_output, output_size, input_size, 2)
+    out = empty_as(grad_output, input_size)
+    if not grad_output._geometry.stored:
+        return on_device("upsampling.nearest_backward", out, grad_output, False, (scales_h, scales_w))
     g = array(grad_output)
     g = g.astype(np.float32) if grad_output.dtype is dt.float16 else g
     for dim, m, scale in zip((2, 3), output_size, (scales_h, scales_w)):
@@ -82,7 +86,8 @@ def upsample_nearest2d_backward(
         total = np.zeros((*g.shape[:dim], n, *g.shape[dim + 1 :]), g.dtype)
         _add_at(total, dim, nearest_positions(n, m, scale), g)
         g = total
-    return _as_image(grad_output, g)
+    array(out)[...] = g
+    return out
 
 
 def upsample_bilinear2d_backward(
@@ -95,13 +100,16 @@ def upsample_bilinear2d_backward(
 ) -> Any:
     """The adjoint of `upsample_bilinear2d`: the transposed matrices, from the left for rows and from the right for columns."""
     check_gradient(grad_output, output_size, input_size, 2)
+    out = empty_as(grad_output, input_size)
+    if not grad_output._geometry.stored:
+        return on_device("upsampling.linear_backward", out, grad_output, align_corners, (scales_h, scales_w))
     compute = np.float64 if grad_output.dtype is dt.float64 else np.float32
     rows, columns = (
         _mixing(input_size[dim], m, align_corners, scale, compute)
         for dim, m, scale in zip((2, 3), output_size, (scales_h, scales_w))
     )
-    g = rows.T @ (array(grad_output).astype(compute, copy=False) @ columns)
-    return _as_image(grad_output, g)
+    array(out)[...] = rows.T @ (array(grad_output).astype(compute, copy=False) @ columns)
+    return out
 
 
 def upsample_nearest2d_vec(input: Any, output_size: Sequence[int] | None, scale_factors: Sequence[float] | None) -> Any:
@@ -168,12 +176,6 @@ def _add_at(total: Any, dim: int, positions: Any, values: Any) -> None:
         return
     starts = np.flatnonzero(np.concatenate([[True], positions[1:] != positions[:-1]]))
     total[(*before, positions[starts])] += np.add.reduceat(values, starts, dim)
-
-
-def _as_image(like: Any, a: Any) -> Any:
-    out = empty_as(like, a.shape)
-    array(out)[...] = a
-    return out
 
 
 def resample(t: Any, output_size: Sequence[int], kind: str, align_corners: bool, scales: Sequence[float | None]) -> Any:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from internals.aten.dtype_checks import TYPE_META_NAME, not_implemented
+from internals.aten.on_device import on_device
 from internals.aten.set_output import set_output
 from internals.core import dtype as dt
 from internals.core.dtype import FLOATING, SCALAR_TYPE_NAME, dtype
@@ -31,12 +32,12 @@ _WIDER = {dt.float16: np.float32, dt.float32: np.float64, dt.complex64: np.compl
 
 def cumsum(self: Any, dim: int, dtype: dtype | None = None, out: Any = None) -> Any:
     """Sums of the elements so far along `dim`."""
-    return _scan("cumsum_out_cpu", np.add, self, dim, dtype, out)
+    return _scan("cumsum", np.add, self, dim, dtype, out)
 
 
 def cumprod(self: Any, dim: int, dtype: dtype | None = None, out: Any = None) -> Any:
     """Products of the elements so far along `dim`."""
-    return _scan("cumprod_out_cpu", np.multiply, self, dim, dtype, out)
+    return _scan("cumprod", np.multiply, self, dim, dtype, out)
 
 
 def logcumsumexp(self: Any, dim: int, out: Any = None) -> Any:
@@ -60,8 +61,8 @@ def logcumsumexp(self: Any, dim: int, out: Any = None) -> Any:
     return target
 
 
-def check_scan(kernel: str, self: Any, dim: int, dtype: dtype | None, out: Any) -> tuple[int, Any]:
-    """The wrapped dimension, and the tensor to fill. Raises IndexError, and NotImplementedError for a result of bools."""
+def _scan(name: str, loop: Any, self: Any, dim: int, dtype: dtype | None, out: Any) -> Any:
+    """Raises IndexError, and NotImplementedError for a result of bools."""
     d = wrap_dim(dim, self.dim())
     if out is self and dtype not in (None, self.dtype):
         names = TYPE_META_NAME[self.dtype], TYPE_META_NAME[dtype]
@@ -72,15 +73,9 @@ def check_scan(kernel: str, self: Any, dim: int, dtype: dtype | None, out: Any) 
     result = dtype or (out.dtype if out is not None else integral)
     target = set_output(self.shape, result, out, device=self.device)
     if result is dt.bool_ and self.dim() and target.numel():
-        raise not_implemented(kernel, result)
-    return d, target
-
-
-def _scan(kernel: str, loop: Any, self: Any, dim: int, dtype: dtype | None, out: Any) -> Any:
-    d, target = check_scan(kernel, self, dim, dtype, out)
+        raise not_implemented(f"{name}_out_cpu", result)
     if not target._geometry.stored:
-        return target
-    result = target.dtype
+        return on_device(f"scans.{name}", target, self, d)
     if target.numel() >= settings.least and _compiled(loop, self, d, target):
         return target
     a = cast(self, result)

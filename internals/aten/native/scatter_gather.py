@@ -20,9 +20,10 @@ from typing import Any
 
 import numpy as np
 
+from internals.aten.on_device import on_device
 from internals.aten.set_output import set_output
 from internals.core import dtype as dt
-from internals.core.device import META
+from internals.core.device import CPU
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.geometry import wrap_dim
 from internals.core.scalar import checked
@@ -42,7 +43,17 @@ REDUCE_WARNING = (
 
 def gather(self: TensorImpl, dim: int, index: TensorImpl, sparse_grad: bool = False, out: Any = None) -> Any:
     """An element of `self` for every element of `index`, which says where along `dim` it stands. Has the shape of `index`."""
-    d = check_gather(self, dim, index)
+    d = wrap_dim(dim, self.dim())
+    if index.numel():
+        _check_index_dtype("gather", index)
+        if max(self.dim(), 1) != max(index.dim(), 1):
+            raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
+        for i, (n, m) in enumerate(zip(sizes_of(self), sizes_of(index))):
+            if i != d and m > n:
+                raise RuntimeError(
+                    f"Size does not match at dimension {i} expected index {list(index.shape)} to be no larger than self "
+                    f"{list(self.shape)} apart from dimension {d}"
+                )
     out = set_output(index.shape, self.dtype, out, device=self.device)
     if index._geometry.stored >= settings.least and compiled().gather(out, self, d, index):
         return out
@@ -51,7 +62,8 @@ def gather(self: TensorImpl, dim: int, index: TensorImpl, sparse_grad: bool = Fa
         check_positions(positions, d, sizes_of(self)[d])
         source = cropped(np.atleast_1d(array(self)), positions.shape, d)
         array(out)[...] = np.take_along_axis(source, positions, d).reshape(out.shape)
-    return out
+        return out
+    return on_device("scatter_gather.gather", out, self, d, index)
 
 
 def scatter_src(self: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl, out: Any = None) -> Any:
@@ -84,10 +96,23 @@ def scatter_add(self: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl, 
 
 def index_select(self: TensorImpl, dim: int, index: TensorImpl, out: Any = None) -> Any:
     """The slices of `self` at the positions `index` (0-d or 1-d) along `dim`."""
-    d = check_index_select(self, dim, index, out)
-    if self._geometry.device is META:
+    d = wrap_dim(dim, self.dim())
+    if index.dim() > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
+    if not self.dim() and index.numel() != 1:
+        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.numel()} value(s)")
+    if index.dtype not in (dt.int64, dt.int32):
+        raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
+    if out is not None and out.dtype is not self.dtype:
+        raise RuntimeError("index_select(): self and result must have the same scalar type")
+    if index.numel() and sizes_of(self)[d] == 0:
+        if self.dim() == 1:
+            raise IndexError("index out of range in self")
+        raise RuntimeError("index_select(): self indexing axis dim should be positive")
+    if self.device is not CPU:
         sizes = (*self.shape[:d], *sizes_of(index), *self.shape[d + 1 :])
-        return set_output(sizes if self.dim() else (), self.dtype, out, device=META)
+        out = set_output(sizes if self.dim() else (), self.dtype, out, device=self.device)
+        return on_device("scatter_gather.index_select", out, self, d, index)
     source = np.atleast_1d(array(self))
     sizes = source.shape[:d] + (index.shape or (1,)) + source.shape[d + 1 :]
     if prod(sizes) >= settings.least and source.size:
@@ -113,8 +138,8 @@ def index_add(
     d = check_index_add(self, dim, index, source)
     target, done = copy_of(self, out), False
     factor = checked(alpha, self.dtype)
-    if target.device is META:
-        return target
+    if target.device is not CPU:
+        return on_device("scatter_gather.index_add", target, d, index, source, factor)
     if source.numel() >= settings.least:
         done = compiled().index_add(target, d, index, source, factor)
     if done:
@@ -137,9 +162,9 @@ def _scatter(self: TensorImpl, dim: int, index: TensorImpl, src: Any, out: Any, 
     d = check_scatter(self, dim, index, src, reduce)
     values: Any = None if isinstance(src, TensorImpl) else checked(src, self.dtype)
     target = copy_of(self, out)
-    if not index._geometry.stored:
-        return target
     number_or_tensor = src if isinstance(src, TensorImpl) else values
+    if not index._geometry.stored:
+        return on_device("scatter_gather.scatter", target, d, index, number_or_tensor, reduce)
     done = index.numel() >= settings.least and compiled().scatter(target, d, index, number_or_tensor, reduce)
     if done:
         return target
@@ -176,6 +201,8 @@ def copy_of(self: TensorImpl, out: Any, keep_layout: bool = False) -> Any:
     target = set_output(self.shape, self.dtype, out, out is self, self.device)
     if target is not self and target._geometry.stored:
         array(target)[...] = array(self)
+    elif target is not self:
+        on_device("copy.copy_", target, self)
     return target
 
 
@@ -205,40 +232,6 @@ def check_positions(positions: Any, dim: int, n: int) -> None:
     wrong = positions[(positions < 0) | (positions >= n)]
     if wrong.size:
         raise RuntimeError(f"index {wrong[0]} is out of bounds for dimension {dim} with size {n}")
-
-
-def check_gather(self: TensorImpl, dim: int, index: TensorImpl) -> int:
-    """The dimension, counted from the front. Raises RuntimeError for an index of another dtype or shape."""
-    d = wrap_dim(dim, self.dim())
-    if index.numel():
-        _check_index_dtype("gather", index)
-        if max(self.dim(), 1) != max(index.dim(), 1):
-            raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
-        for i, (n, m) in enumerate(zip(sizes_of(self), sizes_of(index))):
-            if i != d and m > n:
-                raise RuntimeError(
-                    f"Size does not match at dimension {i} expected index {list(index.shape)} to be no larger than self "
-                    f"{list(self.shape)} apart from dimension {d}"
-                )
-    return d
-
-
-def check_index_select(self: TensorImpl, dim: int, index: TensorImpl, out: Any) -> int:
-    """The dimension, counted from the front. Raises IndexError or RuntimeError for an index or an `out` that does not fit."""
-    d = wrap_dim(dim, self.dim())
-    if index.dim() > 1:
-        raise IndexError("index_select(): Index is supposed to be a vector")
-    if not self.dim() and index.numel() != 1:
-        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.numel()} value(s)")
-    if index.dtype not in (dt.int64, dt.int32):
-        raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
-    if out is not None and out.dtype is not self.dtype:
-        raise RuntimeError("index_select(): self and result must have the same scalar type")
-    if index.numel() and sizes_of(self)[d] == 0:
-        if self.dim() == 1:
-            raise IndexError("index out of range in self")
-        raise RuntimeError("index_select(): self indexing axis dim should be positive")
-    return d
 
 
 def check_scatter(self: TensorImpl, dim: int, index: TensorImpl, src: Any, reduce: str) -> int:

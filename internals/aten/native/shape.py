@@ -15,6 +15,7 @@ from internals._generated import ops
 from internals.aten.broadcasting import broadcast_shapes
 from internals.aten.dtype_checks import not_implemented
 from internals.aten.layout import strides_like
+from internals.aten.on_device import on_device
 from internals.aten.set_output import set_output
 from internals.core import dtype as dt
 from internals.core.formats import contiguous_format
@@ -25,22 +26,34 @@ from internals.machine_code.settings import settings
 
 def flip(self: TensorImpl, dims: Sequence[int]) -> Any:
     """A copy with the order of some dimensions reversed. Raises RuntimeError for a repeated dimension."""
-    wrapped = check_flip(self, dims)
+    wrapped = [wrap_dim(d, self.dim()) for d in dims]
+    for d in wrapped:
+        if wrapped.count(d) > 1:
+            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
     g = self._geometry
     out = empty(geometry(g.sizes, strides_like(self), g.dtype, g.device))
     if g.stored >= settings.least and _flipped_by_machine_code(out, self, wrapped):
         return out
     if g.stored:
         array(out)[...] = np.flip(array(self), tuple(wrapped)) if g.sizes else array(self)
-    return out
+    return on_device("moving.flip", out, self, wrapped)
 
 
 def roll(self: TensorImpl, shifts: Sequence[int], dims: Sequence[int] = ()) -> Any:
-    """A copy shifted along `dims`; what leaves at one end enters at the other. Without `dims` the flattened elements roll."""
-    wrapped: Sequence[int] = check_roll(self, shifts, dims)
+    """A copy shifted along `dims`; what leaves at one end enters at the other. Without `dims` the flattened elements roll.
+
+    Raises RuntimeError unless there is a shift for each.
+    """
+    if not shifts:
+        raise RuntimeError("`shifts` required")
+    if len(shifts) != len(dims) and not (not dims and len(shifts) == 1):
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+    if dims and not self.dim() and self.numel():
+        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
+    wrapped = [wrap_dim(d, self.dim()) for d in dims] if self.numel() else []
     out = empty_contiguous(self.shape, self.dtype, self.device)
     if not out._geometry.stored:
-        return out
+        return on_device("moving.roll", out, self, shifts, wrapped)
     a, target = array(self), array(out)
     if not dims:
         a, target, wrapped = a.reshape(-1), target.reshape(-1), [0]
@@ -67,12 +80,18 @@ def _rolled(n: int, shift: int) -> list[tuple[slice, slice]]:
 
 def repeat(self: TensorImpl, repeats: Sequence[int]) -> Any:
     """Copies of the tensor side by side: `repeats[d]` of them along dimension d; there may be more dimensions than before."""
-    padded, sizes = repeated_sizes(self, repeats)
+    if len(repeats) < self.dim():
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+    padded = (1,) * (len(repeats) - self.dim()) + tuple(self.shape)
+    sizes = [n * r for n, r in zip(padded, repeats)]
+    for n in sizes:
+        if n < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {sizes}")
     out = empty_contiguous(sizes, self.dtype, self.device)
     if out._geometry.stored:
         split = [x for n, r in zip(padded, repeats) for x in (r, n)]
         array(out).reshape(split)[...] = array(self).reshape([x for n in padded for x in (1, n)])
-    return out
+    return on_device("moving.repeat", out, self, padded, repeats)
 
 
 def tile(self: Any, dims: Sequence[int]) -> Any:
@@ -142,43 +161,6 @@ def triu(self: TensorImpl, diagonal: int = 0, out: Any = None) -> Any:
 # What is checked before anything moves, on any device
 
 
-def check_flip(self: TensorImpl, dims: Sequence[int]) -> list[int]:
-    """The dimensions, counted from the front. Raises RuntimeError for a repeated one."""
-    wrapped = [wrap_dim(d, self.dim()) for d in dims]
-    for d in wrapped:
-        if wrapped.count(d) > 1:
-            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
-    return wrapped
-
-
-def check_roll(self: TensorImpl, shifts: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:
-    """The dimensions, counted from the front. Raises RuntimeError unless there is a shift for each."""
-    if not shifts:
-        raise RuntimeError("`shifts` required")
-    if len(shifts) != len(dims) and not (not dims and len(shifts) == 1):
-        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
-    if dims and not self.dim() and self.numel():
-        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
-    return tuple(wrap_dim(d, self.dim()) for d in dims) if self.numel() else ()
-
-
-def repeated_sizes(self: TensorImpl, repeats: Sequence[int]) -> tuple[tuple[int, ...], list[int]]:
-    """The sizes with a 1 for each new dimension in front, and those of the result. Raises RuntimeError for too few repeats."""
-    if len(repeats) < self.dim():
-        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
-    padded = (1,) * (len(repeats) - self.dim()) + tuple(self.shape)
-    sizes = [n * r for n, r in zip(padded, repeats)]
-    for n in sizes:
-        if n < 0:
-            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {sizes}")
-    return padded, sizes
-
-
-def check_triangle(name: str, self: TensorImpl) -> None:
-    if self.dim() < 2:
-        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
-
-
 def check_repeats(repeats: TensorImpl, kernel: str) -> None:
     if repeats.dtype not in (dt.int64, dt.int32):
         raise not_implemented(kernel, repeats.dtype)
@@ -193,9 +175,10 @@ def broadcast_tensors(tensors: Sequence[Any]) -> Any:
 
 
 def _triangle(name: str, loop: Any, self: TensorImpl, diagonal: int, out: Any) -> Any:
-    check_triangle(name, self)
+    if self.dim() < 2:
+        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
     out = set_output(self.shape, self.dtype, out, out is self, self.device)
     if out._geometry.stored:
         rows, columns = self.shape[-2:]
         array(out)[...] = loop(array(self), max(-rows, min(diagonal, columns)))
-    return out
+    return on_device("moving.triangle", out, self, diagonal, loop is np.tril)

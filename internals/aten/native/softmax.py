@@ -20,6 +20,7 @@ import numpy as np
 
 from internals._generated import ops
 from internals.aten.dtype_checks import not_implemented
+from internals.aten.on_device import on_device
 from internals.aten.set_output import set_output
 from internals.core import dtype as dt
 from internals.core.dtype import dtype
@@ -98,8 +99,14 @@ def log_softmax(self: Any, dim: int, dtype: dtype | None = None) -> Any:
     return ops._log_softmax(self if dtype is None or dtype is self.dtype else self.to(dtype), dim, False)
 
 
-def check_softmax(name: str, self: TensorImpl, dim: int, half_to_float: bool, out: Any) -> tuple[Any, int]:
-    """The tensor to fill, and the wrapped dimension. Raises NotImplementedError for integers."""
+def _prepare(name: str, self: TensorImpl, dim: int, half_to_float: bool, out: Any) -> tuple[Any, Any, int | None]:
+    """The output, the input as an array (half in single precision), and the dimension; 0-d counts as 1-d.
+
+    Raises NotImplementedError for integers.
+    """
+    g = self._geometry.without_grad
+    if out is None and g.fast and g.takes_floats and g.sizes and not half_to_float:
+        return empty(g), array(self), dim if 0 <= dim < len(g.sizes) else wrap_dim(dim, len(g.sizes))
     if half_to_float:
         raise RuntimeError("softmax with half to float conversion is not supported on CPU")
     d = wrap_dim(dim, self.dim())
@@ -107,17 +114,8 @@ def check_softmax(name: str, self: TensorImpl, dim: int, half_to_float: bool, ou
     if not self.dtype.is_floating_point:
         last = d == max(self.dim() - 1, 0)
         raise not_implemented(f"{name}_{'lastdim_' if last else ''}kernel_impl", self.dtype)
-    return result, d
-
-
-def _prepare(name: str, self: TensorImpl, dim: int, half_to_float: bool, out: Any) -> tuple[Any, Any, int | None]:
-    """The checked output, the input as an array (half in single precision), and the dimension; 0-d counts as 1-d."""
-    g = self._geometry.without_grad
-    if out is None and g.fast and g.takes_floats and g.sizes and not half_to_float:
-        return empty(g), array(self), dim if 0 <= dim < len(g.sizes) else wrap_dim(dim, len(g.sizes))
-    result, d = check_softmax(name, self, dim, half_to_float, out)
     if not self._geometry.stored:
-        return result, None, None
+        return on_device(f"softmax.{name}", result, self, d), None, None
     x = array(self)
     x = x.astype(np.float32) if self.dtype is dt.float16 else x
     return result, x, d if self.dim() else None
@@ -143,7 +141,7 @@ def _prepare_backward(name: str, grad_output: TensorImpl, output: TensorImpl, di
         check_softmax_backward(name, grad_output, output, dim)
     result = empty(geometry) if geometry.plain else empty_contiguous(geometry.sizes, geometry.dtype, geometry.device)
     if not geometry.stored:
-        return result, None, None, None
+        return on_device(f"softmax.{name}_backward", result, grad_output, output, wrap_dim(dim, output.dim())), None, None, None
     g, y = array(grad_output), array(output)
     if geometry.dtype is dt.float16:
         g, y = g.astype(np.float32), y.astype(np.float32)

@@ -16,6 +16,7 @@ import numpy as np
 
 from internals._generated import ops
 from internals.aten.layout import dense_strides
+from internals.aten.on_device import on_device
 from internals.aten.set_output import set_output
 from internals.core import dtype as dt
 from internals.core import return_types
@@ -31,16 +32,19 @@ def sort(self: TensorImpl, dim: int = -1, descending: bool = False, out: Any = N
 
 def sort_stable(self: TensorImpl, stable: bool | None, dim: int = -1, descending: bool = False, out: Any = None) -> Any:
     """`sort`; equal elements keep their order whatever `stable` says."""
-    d = check_sort(self, dim)
+    d = wrap_dim(dim, self.dim())
+    if self.is_complex():
+        raise RuntimeError(" Sort does not support complex dtypes on CPU")
     values, indices = sort_outputs(self, out)
-    if self._geometry.stored >= settings.least and _compiled_sort(self, values, indices, d, descending):
-        return (return_types.sort if out is None else return_types.sort_out)(values, indices)
-    if self._geometry.stored:
+    results = (return_types.sort if out is None else return_types.sort_out)(values, indices)
+    if not self._geometry.stored:
+        return on_device("sorting.first", results, self, self.shape[d] if self.dim() else 1, d, descending)
+    if self._geometry.stored < settings.least or not _compiled_sort(self, values, indices, d, descending):
         a = np.atleast_1d(snapshot(self))
         order = _order(a, d, descending)
         array(values)[...] = np.take_along_axis(a, order, d).reshape(self.shape)
         array(indices)[...] = order.reshape(self.shape)
-    return (return_types.sort if out is None else return_types.sort_out)(values, indices)
+    return results
 
 
 def msort(self: Any) -> Any:
@@ -59,42 +63,29 @@ def argsort_stable(self: Any, stable: bool, dim: int = -1, descending: bool = Fa
 
 def topk(self: TensorImpl, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, out: Any = None) -> Any:
     """The `k` largest (or smallest) along `dim`, in order, and their positions. Raises RuntimeError when there are fewer."""
-    d = check_topk(self, k, dim)
+    d = wrap_dim(dim, self.dim())
+    if not 0 <= k <= (self.shape[d] if self.dim() else 1):
+        raise RuntimeError("selected index k out of range")
+    if self.is_complex():
+        raise RuntimeError(" topk does not support complex dtypes on CPU")
+    if self.dtype is dt.bool_:
+        raise RuntimeError("topk does not support bool dtypes on CPU")
     sizes = (*self.shape[:d], k, *self.shape[d + 1 :]) if self.dim() else ()
     values = set_output(sizes, self.dtype, out and out[0], device=self.device)
     indices = set_output(sizes, dt.int64, out and out[1], device=self.device)
+    results = (return_types.topk if out is None else return_types.topk_out)(values, indices)
+    if not self._geometry.stored:
+        return on_device("sorting.first", results, self, k if self.dim() else 1, d, largest)
     if self._geometry.stored >= settings.least and (found := _compiled_topk(self, k, d, largest)) is not None:
         array(values)[...], array(indices)[...] = found
-        return (return_types.topk if out is None else return_types.topk_out)(values, indices)
-    if values._geometry.stored:
+    elif values._geometry.stored:
         a = np.atleast_1d(snapshot(self))
         chosen = _chosen(a, k if self.dim() else 1, d, largest)
         found = np.take_along_axis(a, chosen, d)
         order = _order(found, d, largest)
         array(values)[...] = np.take_along_axis(found, order, d).reshape(sizes)
         array(indices)[...] = np.take_along_axis(chosen, order, d).reshape(sizes)
-    return (return_types.topk if out is None else return_types.topk_out)(values, indices)
-
-
-def check_sort(self: TensorImpl, dim: int) -> int:
-    """The wrapped dimension. Raises IndexError out of range, RuntimeError for complex numbers."""
-    d = wrap_dim(dim, self.dim())
-    if self.is_complex():
-        raise RuntimeError(" Sort does not support complex dtypes on CPU")
-    return d
-
-
-def check_topk(self: TensorImpl, k: int, dim: int) -> int:
-    """The wrapped dimension. Raises RuntimeError when there are fewer than `k` elements, and for complex numbers and bools."""
-    d = wrap_dim(dim, self.dim())
-    n = self.shape[d] if self.dim() else 1
-    if not 0 <= k <= n:
-        raise RuntimeError("selected index k out of range")
-    if self.is_complex():
-        raise RuntimeError(" topk does not support complex dtypes on CPU")
-    if self.dtype is dt.bool_:
-        raise RuntimeError("topk does not support bool dtypes on CPU")
-    return d
+    return results
 
 
 def _compiled_sort(self: TensorImpl, values: TensorImpl, indices: TensorImpl, d: int, descending: bool) -> bool:

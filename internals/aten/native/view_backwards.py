@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from internals._generated import ops
+from internals.aten.on_device import on_device
 from internals.core.device import CPU
 from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
 
@@ -52,6 +53,8 @@ def unfold_backward(grad_in: TensorImpl, input_sizes: Sequence[int], dim: int, s
     result = _zeros(grad_in, input_sizes)
     view = views.unfold(result, dim, size, step)
     check_sizes("unfold_backward", "grad_in", grad_in, view.shape)
+    if grad_in.device is not CPU:
+        return on_device("moving.unfold_backward", result, grad_in, dim, size, step)
     windows = array(view)
     grads = array(grad_in)
     for i in range(size):

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from internals.aten.dtype_checks import not_implemented
+from internals.aten.on_device import on_device
 from internals.core.device import CPU
-from internals.core.geometry import contiguous_geometry
 from internals.core.tensor_impl import array, empty_contiguous
 
 
@@ -79,12 +79,13 @@ def im2col(
 ) -> Any:
     """`nn.functional.unfold`: the windows of (N, C, H, W) as columns (N, C · kernel, windows). Raises RuntimeError."""
     places = im2col_places(self, kernel_size, dilation, padding, stride)
+    rows = self.shape[-3] * kernel_size[0] * kernel_size[1]
+    out = empty_contiguous((*self.shape[:-3], rows, places[0] * places[1]), self.dtype, self.device)
+    if not self._geometry.stored:
+        return on_device("windows.im2col", out, self, kernel_size, dilation, padding, stride, places)
     x = array(self) if self.dim() == 4 else array(self)[None]
     windows = unfold_windows(pad_spatial(x, padding), kernel_size, stride, dilation)
-    out = empty_contiguous((x.shape[0], x.shape[1] * kernel_size[0] * kernel_size[1], places[0] * places[1]), self.dtype)
     array(out).reshape(windows.shape)[...] = windows
-    if self.dim() == 3:
-        out._geometry, out._array = contiguous_geometry(out.shape[1:], self.dtype), None
     return out
 
 
@@ -98,12 +99,12 @@ def col2im(
 ) -> Any:
     """The adjoint of `im2col`: columns (N, C · kernel, windows) added up into (N, C, *output_size). Raises RuntimeError."""
     places = col2im_places(self, output_size, kernel_size, dilation, padding, stride)
-    x = array(self) if self.dim() == 3 else array(self)[None]
-    elements = kernel_size[0] * kernel_size[1]
-    windows = x.reshape(x.shape[0], x.shape[1] // elements, *kernel_size, *places)
-    image = fold_windows(windows, output_size, stride, padding, dilation)
-    out = empty_contiguous(image.shape if self.dim() == 3 else image.shape[1:], self.dtype)
-    array(out)[...] = image if self.dim() == 3 else image[0]
+    channels = self.shape[-2] // (kernel_size[0] * kernel_size[1])
+    out = empty_contiguous((*self.shape[:-2], channels, *output_size), self.dtype, self.device)
+    if not self._geometry.stored:
+        return on_device("windows.col2im", out, self, kernel_size, dilation, padding, stride, places)
+    windows = array(self).reshape(-1, channels, *kernel_size, *places)
+    array(out)[...] = fold_windows(windows, output_size, stride, padding, dilation)
     return out
 
 

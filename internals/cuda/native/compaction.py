@@ -93,18 +93,3 @@ def _scan(counts: Any, n: int) -> Any:
     block = threads_for(n)
     kernels.scan_exclusive[1, block](flat(sums), flat(counts), n)
     return sums
-
-
-def instances() -> list[tuple[Any, tuple[Any, ...]]]:
-    """Kernels as they are launched, with the types of their arguments, for `ptx.compile_all`."""
-    two, integers = (int, int), "int64[:]"
-    found: list[tuple[Any, tuple[Any, ...]]] = []
-    for kind in dt.ALL:
-        array = f"{kind.name}[:]"
-        found.append((kernels.count, (integers, array, int, two, two)))
-        found.append((kernels.write_positions, (integers, integers, array, int, two, two)))
-        found.append((kernels.take, (array, array, integers, int, two, two, int)))
-    for name in ("int32", "int64"):
-        found.append((kernels.scan_exclusive, (integers, f"{name}[:]", int)))
-        found.append((kernels.repeat_positions, (f"{name}[:]", integers, int, int)))
-    return [*found, (kernels.coordinates, (integers, integers, int, two, int, int))]

@@ -16,18 +16,13 @@ from functools import cache
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from internals._generated import ops
-from internals.aten.native.convolution_checks import checked_arguments, gradients_of_nothing
-from internals.aten.native.gradient_checks import check_same_dtype, check_sizes
-from internals.aten.native.memory_format import empty_as
 from internals.core import dtype as dt
-from internals.core.tensor_impl import TensorImpl, empty_contiguous
+from internals.core.tensor_impl import empty_contiguous
 
 from .. import backend
 from ..device_array import flat
-from ..fallback import on_cpu
+from ..fallback import NoKernel
 from ..kernels import convolution as kernels
 from ..kernels import depthwise
 from ..kernels.block_reduction import accumulator, block_total
@@ -36,85 +31,40 @@ from ..kernels.functors import add
 from ..kernels.gemm import Blocking
 from ..language import Kernel
 from ..launch import counted, launch_1d
-from .matmul import LARGE, LAST_BLOCK, MEDIUM, blocking, forced, lanes_for
+from .matmul import LAST_BLOCK, MEDIUM, blocking, forced, lanes_for
 from .opmath import acc_type, dtype_of
 
+How = tuple[Sequence[int], Sequence[int], Sequence[int]]  # stride, padding, dilation
 FORWARD, INPUT, WEIGHT = "forward", "input", "weight"  # which of the three products
 
 
-def convolution(
-    input: TensorImpl,
-    weight: TensorImpl,
-    bias: Any,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    transposed: bool,
-    output_padding: Sequence[int],
-    groups: int,
-) -> Any:
-    """Cross-correlate `input` (N, C, *S) with `weight` (O, C/groups, *K), or transposed: (C, O/groups, *K).
-
-    Raises RuntimeError for sizes, strides or dtypes that do not go together.
-    """
-    stride, padding, dilation, sizes = checked_arguments(
-        input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
-    )
+def convolution(result: Any, input: Any, weight: Any, bias: Any, how: How, transposed: bool, groups: int) -> None:
     if not has_kernel(input.dtype):
-        call = (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
-        return on_cpu(ops.convolution_op, *call)
-    result = empty_as(input, sizes)
+        raise NoKernel
     if not input.shape[1]:
-        return result
-    x, y = (result, input) if transposed else (input, result)
-    how = windows(x, y, weight, stride, padding, dilation, groups)
+        return
     if transposed:
-        fill_image(result, weight, input, bias, how, groups)
+        fill_image(result, weight, input, bias, windows(result, input, weight, *how, groups), groups)
     else:
-        fill_output(result, weight, input, bias, how, groups)
-    return result
+        fill_output(result, weight, input, bias, windows(input, result, weight, *how, groups), groups)
 
 
 def convolution_backward(
-    grad_output: TensorImpl,
-    input: TensorImpl,
-    weight: TensorImpl,
-    bias_sizes: Sequence[int] | None,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    transposed: bool,
-    output_padding: Sequence[int],
-    groups: int,
-    output_mask: Sequence[bool],
-) -> tuple[Any, Any, Any]:
-    """(grad_input, grad_weight, grad_bias); None for those that `output_mask` does not ask for."""
-    stride, padding, dilation, sizes = checked_arguments(
-        input, weight, None, stride, padding, dilation, transposed, output_padding, groups
-    )
-    check_sizes("convolution_backward", "grad_output", grad_output, sizes)
-    check_same_dtype(input, grad_output)
+    results: tuple[Any, Any, Any], grad_output: Any, input: Any, weight: Any, how: How, transposed: bool, groups: int
+) -> None:
     if not has_kernel(input.dtype):
-        call = (grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups)
-        result: tuple[Any, Any, Any] = on_cpu(ops.convolution_backward_op, *call, output_mask)
-        return result
-    if not input.shape[1]:
-        return gradients_of_nothing(input, weight, bias_sizes, output_mask)
+        raise NoKernel
+    grad_input, grad_weight, grad_bias = results
     x, y = (grad_output, input) if transposed else (input, grad_output)
-    how = windows(x, y, weight, stride, padding, dilation, groups)
-    grad_input = grad_weight = grad_bias = None
-    if output_mask[0]:
-        grad_input = empty_as(input, input.shape)
-        if transposed:
-            fill_output(grad_input, weight, grad_output, None, how._replace(y=grad_input.stride()), groups)
-        else:
-            fill_image(grad_input, weight, grad_output, None, how._replace(image=grad_input.stride()), groups)
-    if output_mask[1]:
-        grad_weight = empty_contiguous(weight.shape, weight.dtype, weight.device)
-        fill_weight(grad_weight, y, x, how, groups)
-    if output_mask[2]:
-        grad_bias = ops.sum_dim_IntList(grad_output, [0, *range(2, grad_output.dim())], False, weight.dtype)
-    return grad_input, grad_weight, grad_bias
+    given = windows(x, y, weight, *how, groups)
+    if grad_input is not None and transposed:
+        fill_output(grad_input, weight, grad_output, None, given._replace(y=grad_input.stride()), groups)
+    elif grad_input is not None:
+        fill_image(grad_input, weight, grad_output, None, given._replace(image=grad_input.stride()), groups)
+    if grad_weight is not None:
+        fill_weight(grad_weight, y, x, given, groups)
+    if grad_bias is not None:
+        ops.sum_IntList_out(grad_output, [0, *range(2, grad_output.dim())], False, weight.dtype, grad_bias)
 
 
 def windows(
@@ -233,20 +183,3 @@ def depthwise_gradient(T: Any) -> Kernel:
         T=T, ACC=acc, OUTPUT_ELEMENT=kernels.output_element, WINDOW_ELEMENT=kernels.window_element.bind(ACC=acc),
         block_sum=block_total(accumulator("number", acc), add, True),
     )  # fmt: skip
-
-
-def instances() -> list[tuple[Kernel, tuple[Any, ...]]]:
-    """Kernels as they are launched, with the types of their arguments, for `ptx.compile_all`."""
-    found: list[tuple[Kernel, tuple[Any, ...]]] = []
-    for T, dims in ((np.float32, 2), (np.float32, 3), (np.float16, 1)):
-        sizes, strides = (1,) * dims, (1,) * (dims + 2)
-        how = Windows(sizes, sizes, sizes, sizes, sizes, sizes, strides, strides, 1, 1, 1)
-        acc = acc_type(dtype_of(T))
-        array = f"{np.dtype(T).name}[:]"
-        for which in (FORWARD, INPUT, WEIGHT):
-            found.append((direct(which, T), (*(array,) * 4, *(int,) * 4, how, acc, acc)))
-            if dims == 2 or which == FORWARD:
-                cut = LARGE if dims == 2 else MEDIUM
-                found.append((tiles(which, T, cut), (*(array,) * 4, *(int,) * 5, how, acc, acc)))
-        found.append((depthwise_gradient(T), (array, array, array, int, how)))
-    return found

@@ -22,7 +22,6 @@ from internals.aten.tensor_iterator import number
 from internals.core import dtype as dt
 from internals.core.device import CPU, META
 from internals.core.geometry import contiguous_geometry, geometry
-from internals.core.scalar import checked
 from internals.core.storage import Storage
 from internals.core.tensor_impl import TensorImpl, backed_ptr, empty, make
 
@@ -60,12 +59,6 @@ def clone(self: TensorImpl, memory_format: Any = None) -> Any:
     return copy_(empty(geometry(g.sizes, strides_like(self, memory_format), g.dtype, g.device)), self)
 
 
-def fill__Scalar(self: Any, value: Any) -> Any:
-    """`value` everywhere. Raises RuntimeError when the dtype cannot hold it."""
-    _fill(self, checked(value, self.dtype))
-    return self
-
-
 def fill__Tensor(self: Any, value: TensorImpl) -> Any:
     """The one element of a 0-d tensor everywhere."""
     if value.dim():
@@ -85,7 +78,7 @@ def zero_(self: Any) -> Any:
         index = self.device.index
         backend.driver().memset(index, backend.current_stream(index), backed_ptr(self), 0, self.nbytes)
     else:
-        _fill(self, 0)
+        fill(self, 0)
     return self
 
 
@@ -173,14 +166,15 @@ def copy_run(target: Storage, to: int, source: Storage, since: int, nbytes: int,
         driver.synchronize_stream(index, stream)
 
 
-def _fill(target: Any, value: Any) -> None:
+def fill(target: Any, value: Any) -> None:
+    """`value`, a number that the dtype holds, everywhere."""
     n = target.numel()
     if not n:
         return
     if target.dtype.is_complex:
         pairs = real_parts(target)
-        _fill(pairs.select(-1, 0), complex(value).real)
-        _fill(pairs.select(-1, 1), complex(value).imag)
+        fill(pairs.select(-1, 0), complex(value).real)
+        fill(pairs.select(-1, 1), complex(value).imag)
         return
     number_ = number(value, target.dtype)
     sizes, (strides,) = walk(target)
@@ -197,7 +191,7 @@ def _complex_copy(target: Any, source: Any) -> None:
     elif target.dtype.is_complex:
         pairs = real_parts(target)
         _on_device(pairs.select(-1, 0), source)
-        _fill(pairs.select(-1, 1), 0)
+        fill(pairs.select(-1, 1), 0)
     elif target.dtype is dt.bool_:  # true where either part is not zero
         _between(target, ops._to_copy(source, target.dtype, None, CPU, None, False, None), False)
     else:
@@ -227,17 +221,3 @@ def _same_order(a: Any, b: Any) -> bool:
     if g.is_contiguous and h.is_contiguous:
         return True
     return g.strides == h.strides and is_non_overlapping_and_dense(g.sizes, g.strides)
-
-
-def instances() -> list[tuple[Any, tuple[Any, ...]]]:
-    """Kernels as they are launched, with the types of their arguments, for `ptx.compile_all`."""
-    two = (int, int)
-    found: list[tuple[Any, tuple[Any, ...]]] = []
-    for to, since in ((dt.float16, dt.float32), (dt.float32, dt.float64), (dt.int64, dt.bool_)):
-        T, arrays = to.np.type, (f"{to.name}[:]", f"{since.name}[:]")
-        found.append((kernels.copy_contiguous.bind(T=T), (*arrays, int)))
-        found.append((kernels.copy_strided.bind(T=T), (*arrays, int, two, two, two)))
-    for kind in (dt.float32, dt.int64):
-        found.append((kernels.fill_contiguous, (f"{kind.name}[:]", kind.np.type, int)))
-        found.append((kernels.fill_strided, (f"{kind.name}[:]", kind.np.type, int, two, two)))
-    return found

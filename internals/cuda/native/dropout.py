@@ -10,44 +10,33 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from internals._generated import ops
-from internals.aten.layout import strides_like
 from internals.aten.overlap import is_non_overlapping_and_dense
 from internals.core import dtype as dt
 from internals.core.formats import contiguous_format
-from internals.core.geometry import geometry
-from internals.core.tensor_impl import TensorImpl, empty
+from internals.core.tensor_impl import TensorImpl
 
 from ..device_array import flat
-from ..fallback import on_cpu
+from ..fallback import NoKernel
 from ..kernels import dropout as kernels
 from ..launch import THREADS, launch_1d, threads_for
 from ..random import generator_for
-from .copy import clone, fill__Scalar, zero_
+from .copy import clone, copy_, fill
 from .opmath import opmath_type
 from .random import execution_blocks
 
 AT_ONCE = 4
 
 
-def native_dropout(input: TensorImpl, p: float, train: bool | None) -> tuple[Any, Any]:
+def dropout(results: tuple[Any, Any], input: Any, p: float, train: bool | None) -> None:
     """`input` with each element zeroed with probability `p` and the others scaled up, and where it was kept."""
-    g = input._geometry
-    mask = empty(geometry(g.sizes, strides_like(input), dt.bool_, g.device))
-    if train is False:
-        return clone(input), fill__Scalar(mask, True)
-    if p == 1:
-        return zero_(ops.empty_like(input, None, None, None, None, None)), zero_(mask)
+    (out, mask), g = results, input._geometry
+    if train is False or p == 1:
+        fill(mask, train is False)
+        copy_(out, input if train is False else mask)
+        return
     if input.dtype.category != dt.FLOATING:
-        result: tuple[Any, Any] = on_cpu(ops.native_dropout_op, input, p, train)
-        return result
-    source = _dense(input)
-    out = empty(geometry(g.sizes, strides_like(input), g.dtype, g.device))
-    n = g.numel
-    if not n:
-        return out, mask
+        raise NoKernel
+    source, n = _dense(input), g.numel
     blocks = execution_blocks(n, g.device)
     step = THREADS * blocks
     seed, position = generator_for(None, g.device).philox_state(((n - 1) // (step * AT_ONCE) + 1) * AT_ONCE)
@@ -57,7 +46,6 @@ def native_dropout(input: TensorImpl, p: float, train: bool | None) -> tuple[Any
     kernel = kernels.dropout.bind(T=g.dtype.np.type, C=compute)
     elements = together(n if source is input else 1, step)
     kernel[blocks, threads_for(n)](*arrays, n, seed, position, step, *elements, keep, scale)
-    return out, mask
 
 
 def together(n: int, step: int) -> tuple[int, int, int, int]:
@@ -70,7 +58,7 @@ def together(n: int, step: int) -> tuple[int, int, int, int]:
 def native_dropout_backward(grad_output: TensorImpl, mask: TensorImpl, scale: float) -> Any:
     """`grad_output * mask * scale`."""
     if grad_output.dtype.category != dt.FLOATING or mask.shape != grad_output.shape:
-        return on_cpu(ops.native_dropout_backward_op, grad_output, mask, scale)
+        raise NoKernel
     kind = grad_output.dtype
     compute = opmath_type(kind)
     grad = clone(grad_output, contiguous_format)
@@ -85,15 +73,3 @@ def _dense(t: Any) -> Any:
     """`t`, or a copy of it, with its elements in the order of a new tensor that is like it."""
     g = t._geometry
     return t if is_non_overlapping_and_dense(g.sizes, g.strides) else clone(t)
-
-
-def instances() -> list[tuple[Any, tuple[Any, ...]]]:
-    """Kernels as they are launched, with the types of their arguments, for `ptx.compile_all`."""
-    found: list[tuple[Any, tuple[Any, ...]]] = []
-    for kind in (dt.float16, dt.float32, dt.float64):
-        C = opmath_type(kind)
-        array, bound = f"{kind.name}[:]", {"T": kind.np.type, "C": C}
-        numbers = (int, np.uint64, np.uint64, *(int,) * 5, C, C)
-        found.append((kernels.dropout.bind(**bound), (array, "bool[:]", array, *numbers)))
-        found.append((kernels.masked_scale.bind(**bound), (array, array, "bool[:]", int, C)))
-    return found

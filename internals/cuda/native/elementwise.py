@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from internals._generated import ops
-from internals.aten.scalar_functions import ScalarFunction, entries, get, kind_of, name_of, of_loop
+from internals.aten.scalar_functions import name_of, of_loop
 from internals.aten.tensor_iterator import TensorIterator, number
 from internals.core import dtype as dt
 from internals.core.device import CPU, device
@@ -32,7 +32,7 @@ from internals.core.tensor_impl import TensorImpl, array, empty, from_array
 
 from .. import backend, fallback
 from ..kernels import elementwise as kernels
-from ..kernels.functors import functor, on_gpu
+from ..kernels.functors import functor
 from ..language import DeviceFunction, Kernel
 from ..launch import Repeated, blocks_for, counted, threads_for
 from .copy import walk
@@ -185,37 +185,3 @@ def _on_cpu(iterator: TensorIterator, decisions: Any, loop: Any) -> None:
     with np.errstate(all="ignore"):
         loop(*operands, out=result)
     ops.copy_(output, from_array(result), False)
-
-
-def instances(everything: bool = False) -> list[tuple[Kernel, tuple[Any, ...]]]:
-    """Kernels with the types of their arguments, to compile.
-
-    Of each kind some, or every function in every dtype that it is for.
-    """
-    floats = [dt.float32, dt.float64, dt.float16]
-    integers = [dt.int64, dt.int32, dt.int16, dt.int8, dt.uint8, dt.bool_]
-    wanted: list[tuple[str, dtype, int]] = [("add", d, 0) for d in (dt.float32, dt.float16, dt.int32, dt.bool_)]
-    wanted += [(name, dt.float32, rank) for name in ("exp", "add", "lerp") for rank in (1, 3)]
-    wanted += [(name, dt.float32, 0) for name in ("elu", "where", "binary_cross_entropy", "floor_divide")]
-    wanted += [("int_power", dt.int64, 0)]
-    if everything:
-        for entry in entries():
-            kinds = entry.dtypes + "i" * (entry.on_integers is not None)
-            wanted += [(entry.name, d, 0) for d in floats if "f" in kinds or not kinds]
-            wanted += [(entry.name, d, 0) for d in integers if "i" in kinds]
-    return [_example(get(name), d, rank) for name, d, rank in wanted if on_gpu(get(name))]
-
-
-def _example(entry: ScalarFunction, d: dtype, rank: int) -> tuple[Kernel, tuple[Any, ...]]:
-    """The kernel of `entry` for elements of dtype `d`, dense or strided with `rank` dimensions.
-
-    And the types of its arguments.
-    """
-    op, own = on_gpu(entry.on(kind_of(d))), len(entry.numbers)
-    assert op is not None
-    count = op.function.__code__.co_argcount - own
-    targets = [dt.bool_, d, d] if entry.name in ("where", "masked") else [d] * count
-    bound = instance(op, _call(count, list(range(count)), own), d, d, targets, targets, d, not rank, 1)
-    arrays = [f"{x.np.name}[:]" for x in (d, *targets)]
-    strides = (int,) * (rank or 1)
-    return bound, (*arrays, (opmath_type(d),) * own or (int,), int, strides, *[strides] * (count + 1))

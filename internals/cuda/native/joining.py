@@ -12,24 +12,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from internals.aten.native import views
-from internals.aten.native.joining import prepare_cat
-from internals.core.tensor_impl import TensorImpl
 
 from .copy import copy_
 
 
-def cat(tensors: Sequence[TensorImpl], dim: int = 0, out: Any = None) -> Any:
-    """The tensors one after the other along `dim`. 1-d tensors without elements are skipped, whatever the others look like.
-
-    Raises ValueError for an empty list, RuntimeError when the other sizes differ, TypeError when `out` cannot hold the dtype.
-    """
-    out, used, d = prepare_cat(tensors, dim, out)
-    write_side_by_side(out, used, d)
-    return out
-
-
-def write_side_by_side(out: Any, tensors: Sequence[Any], dim: int) -> None:
-    """Copy the tensors into `out`, one after the other along `dim`."""
+def cat(out: Any, tensors: Sequence[Any], dim: int) -> None:
     start = 0
     for t in tensors:
         end = start + t.shape[dim]

@@ -206,20 +206,3 @@ def _known(form: str) -> str:
     if form not in FORMS:
         raise ValueError(f"there is no matrix product called '{form}': choose one of {', '.join(FORMS)}")
     return form
-
-
-def instances() -> list[tuple[Kernel, tuple[Any, ...]]]:
-    """Kernels as they are launched, with the types of their arguments, for `ptx.compile_all`."""
-    found: list[tuple[Kernel, tuple[Any, ...]]] = []
-    where = Product(*[(1, 1, 1)] * 4)
-    for T in (np.float32, np.float64, np.float16, np.int64):
-        acc = acc_type(dtype_of(T))
-        arrays = (f"{np.dtype(T).name}[:]",) * 4
-        simple, cut = [tiled(T, 16)], [blocked(T, MEDIUM, True, False)]
-        if T is np.float32:
-            simple.append(naive(T))
-            cut += [blocked(T, LARGE, True, False), blocked(T, LARGE, False, True)]
-        found += [(form, (*arrays, int, int, int, where, acc, acc)) for form in simple]
-        found += [(form, (*arrays, *(int,) * 5, where, acc, acc)) for form in cut]
-        found.append((row_products(T, acc), (*arrays, int, int, where, acc, acc)))
-    return found

@@ -11,49 +11,20 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-import numpy as np
-
-from internals._generated import ops
-from internals.aten.native import moments as cpu
-
-from ..fallback import on_cpu
+from ..fallback import NoKernel
 from ..kernels import reduction_functors as w
 from ..kernels.block_reduction import accumulator
 from .opmath import acc_type, scalar_type
-from .reducing import Reduction, examples, reduce_into
-
-Dim = Sequence[int] | None
+from .reducing import Reduction, reduce
 
 
-def var_correction(self: Any, dim: Dim = None, correction: Any = None, keepdim: bool = False) -> Any:
-    """The variance over `dim`. NaN, with a warning, where there are no degrees of freedom."""
-    return _moment("var", ops.var_correction_op, self, dim, correction, keepdim)[0]
-
-
-def std_correction(self: Any, dim: Dim = None, correction: Any = None, keepdim: bool = False) -> Any:
-    """The standard deviation over `dim`."""
-    return _moment("std", ops.std_correction_op, self, dim, correction, keepdim)[0]
-
-
-def var_mean_correction(self: Any, dim: Dim = None, correction: Any = None, keepdim: bool = False) -> Any:
-    """The variance and the mean over `dim`."""
-    return _moment("var_mean", ops.var_mean_correction_op, self, dim, correction, keepdim)
-
-
-def std_mean_correction(self: Any, dim: Dim = None, correction: Any = None, keepdim: bool = False) -> Any:
-    """The standard deviation and the mean over `dim`."""
-    return _moment("std_mean", ops.std_mean_correction_op, self, dim, correction, keepdim)
-
-
-def _moment(name: str, op: Any, self: Any, dim: Dim, correction: Any, keepdim: bool) -> Any:
+def moments(results: Any, self: Any, dims: Sequence[int], freedom: float, rooted: bool) -> None:
+    """Fill `results`: variance, or its root, and mean, or the first alone."""
     if self.is_complex():
-        result = on_cpu(op, self, dim, correction, keepdim)
-        return result if isinstance(result, tuple) else (result,)
-    dims, _, freedom = cpu.check_moments(name, self, dim, correction)
-    T, with_mean = acc_type(self.dtype), name.endswith("_mean")
-    count = 2 if with_mean else 1
-    reduction = _welford(name.startswith("std"), with_mean, T, scalar_type(self.dtype))
-    return reduce_into(reduction, self, dims, keepdim, (self.dtype,) * count, (None,) * count, T(freedom))
+        raise NoKernel
+    pair, T = isinstance(results, tuple), acc_type(self.dtype)
+    reduction = _welford(rooted, pair, T, scalar_type(self.dtype))
+    reduce(reduction, self, dims, results if pair else (results,), T(freedom))
 
 
 @cache
@@ -68,10 +39,3 @@ def _welford(rooted: bool, with_mean: bool, T: Any, OUT: Any) -> Reduction:
         if with_mean
         else w.write_moment.bind(OUT=OUT, finish=finish),
     )
-
-
-def instances() -> list[tuple[Any, tuple[Any, ...]]]:
-    """Kernels of this file, with the types of their arguments."""
-    found = examples(_welford(False, False, np.float32, np.float32), "float32", ("float32",), np.float32)
-    found += examples(_welford(True, True, np.float32, np.float16), "float16", ("float16", "float16"), np.float32)
-    return found

@@ -13,9 +13,6 @@ from typing import Any
 
 from internals._generated import ops
 from internals.aten.native.losses import MEAN, NONE
-from internals.aten.native.nll_loss import check_nll_loss, check_nll_loss2d, check_nll_loss_backward, check_targets
-from internals.core import dtype as dt
-from internals.core.tensor_impl import empty_contiguous
 
 from ..device_array import flat
 from ..kernels import nll_loss as kernels
@@ -23,41 +20,16 @@ from ..kernels.block_reduction import accumulator
 from ..kernels.normalization_backward import add_pairs
 from ..launch import launch_1d
 from .opmath import acc_type, scalar_type
-from .reducing import Reduction, examples, reduce
+from .reducing import Reduction, reduce
 
 
-def nll_loss_forward(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> tuple[Any, Any]:
-    """(output, total_weight) for log-probabilities (N, C) and classes (N), or (C) and a single class."""
-    check_nll_loss(self, target)
-    return _pick(self, target, weight, reduction, ignore_index, self.dim() - 1)
-
-
-def nll_loss2d_forward(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> tuple[Any, Any]:
-    """(output, total_weight) for log-probabilities (N, C, H, W) and classes (N, H, W)."""
-    check_nll_loss2d(self, target)
-    return _pick(self, target, weight, reduction, ignore_index, 1)
-
-
-def nll_loss_backward(
-    grad_output: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, total_weight: Any
-) -> Any:
-    """0 but at the target of each sample: there -weight * grad_output, divided by `total_weight` if a mean was taken."""
-    return _put(grad_output, self, target, weight, reduction, ignore_index, total_weight, self.dim() - 1)
-
-
-def nll_loss2d_backward(
-    grad_output: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, total_weight: Any
-) -> Any:
-    """`nll_loss_backward` for (N, C, H, W)."""
-    return _put(grad_output, self, target, weight, reduction, ignore_index, total_weight, 1)
-
-
-def _pick(self: Any, target: Any, weight: Any, reduction: int, ignored: int, class_dim: int) -> tuple[Any, Any]:
-    check_targets(self, target, weight, class_dim)
+def pick(
+    results: tuple[Any, Any], self: Any, target: Any, weight: Any, reduction: int, ignored: int, class_dim: int
+) -> None:
+    """The loss of each target, or the reduced one, and the sum of the weights of the targets that count."""
+    output, total = results
     T, OUT = acc_type(self.dtype), scalar_type(self.dtype)
     numbers = (ignored, self.shape[class_dim], prod(self.shape[class_dim + 1 :]))
-    output = empty_contiguous(target.shape if reduction == NONE else (), self.dtype, self.device)
-    total = empty_contiguous((), self.dtype, self.device)
     x, t, w = self.contiguous(), target.contiguous(), None if weight is None else weight.contiguous()
     if reduction == NONE:
         ops.zero_(total)
@@ -65,22 +37,19 @@ def _pick(self: Any, target: Any, weight: Any, reduction: int, ignored: int, cla
         launch_1d(kernel, t.numel(), flat(output), flat(x), flat(t), _array(w), t.numel(), *numbers)
     else:
         how = loss_of(T, OUT, w is not None, reduction == MEAN)
-        reduce(how, t.reshape(-1), (0,), (output, total), numbers, sources=(flat(x), flat(t), _array(w)))
-    return output, total
+        reduce(how, t.reshape(-1), (0,), results, numbers, sources=(flat(x), flat(t), _array(w)))
 
 
-def _put(
-    grad_output: Any, self: Any, target: Any, weight: Any, reduction: int, ignored: int, total: Any, class_dim: int
-) -> Any:
-    check_nll_loss_backward(grad_output, self, target, weight, reduction, total, class_dim)
-    T, n = acc_type(self.dtype), target.numel()
-    result = ops.zero_(empty_contiguous(self.shape, self.dtype, self.device))
-    if result.numel():
-        numbers = (ignored, self.shape[class_dim], prod(self.shape[class_dim + 1 :]))
-        g, t, w = grad_output.contiguous(), target.contiguous(), None if weight is None else weight.contiguous()
-        kernel = put_kernel(T, scalar_type(self.dtype), w is not None, reduction)
-        launch_1d(kernel, n, flat(result), flat(g), flat(t), _array(w), flat(total), n, *numbers)
-    return result
+def put(
+    result: Any, grad_output: Any, target: Any, weight: Any, reduction: int, ignored: int, total: Any, class_dim: int
+) -> None:
+    """0 but at the target of each sample: there -weight * grad_output, divided by `total` if a mean was taken."""
+    T, n = acc_type(result.dtype), target.numel()
+    ops.zero_(result)
+    numbers = (ignored, result.shape[class_dim], prod(result.shape[class_dim + 1 :]))
+    g, t, w = grad_output.contiguous(), target.contiguous(), None if weight is None else weight.contiguous()
+    kernel = put_kernel(T, scalar_type(result.dtype), w is not None, reduction)
+    launch_1d(kernel, n, flat(result), flat(g), flat(t), _array(w), flat(total), n, *numbers)
 
 
 @cache
@@ -114,17 +83,3 @@ def _weight_of(T: Any, weighted: bool) -> Any:
 
 def _array(t: Any) -> Any:
     return 0 if t is None else flat(t)
-
-
-def instances() -> list[tuple[Any, tuple[Any, ...]]]:
-    """Kernels of this file, with the types of their arguments."""
-    found: list[tuple[Any, tuple[Any, ...]]] = []
-    for d in (dt.float16, dt.float32, dt.float64):
-        types, x, t = (acc_type(d), scalar_type(d)), f"{d.name}[:]", "int64[:]"
-        numbers = (int, int, int)
-        found.append((pick_kernel(*types, True), (x, x, t, x, int, *numbers)))
-        found.append((put_kernel(*types, False, MEAN), (x, x, t, int, x, int, *numbers)))
-        for kernel, arguments in examples(loss_of(*types, False, True), d.name, (d.name, d.name), numbers):
-            elements = arguments[3] == x and arguments[4] is int
-            found.append((kernel, (*arguments[:3], x, t, int, *arguments[6:]) if elements else arguments))
-    return found

@@ -23,8 +23,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from internals._generated import ops
-from internals.aten.native.reduction_tools import reduced_sizes
-from internals.aten.set_output import set_output
 from internals.core.dtype import dtype
 from internals.core.tensor_impl import empty_contiguous
 
@@ -109,30 +107,6 @@ class Rows(NamedTuple):
         return prod(self.gone)
 
 
-def reduce_into(
-    reduction: Reduction,
-    self: Any,
-    dims: Sequence[int],
-    keepdim: bool,
-    dtypes: Sequence[dtype],
-    outs: Sequence[Any],
-    parameter: Any = 0,
-    ordered: bool = False,
-) -> tuple[Any, ...]:
-    """Reduce `self` over `dims` into `outs`, or, for those that are None, new tensors of the `dtypes`; they are returned.
-
-    Raises RuntimeError for an `out` that does not fit. `ordered`: positions within a row matter.
-    """
-    sizes = reduced_sizes(self.shape, dims, keepdim)
-    targets = tuple([set_output(sizes, d, out, device=self.device) for d, out in zip(dtypes, outs)])
-    results = [t if t.is_contiguous() else empty_contiguous(sizes, t.dtype, t.device) for t in targets]
-    reduce(reduction, self, dims, results, parameter, ordered)
-    for target, result in zip(targets, results):
-        if target is not result:
-            ops.copy_(target, result, False)
-    return targets
-
-
 def reduce(
     reduction: Reduction,
     self: Any,
@@ -142,7 +116,7 @@ def reduce(
     ordered: bool = False,
     sources: Sequence[Any] | None = None,
 ) -> None:
-    """Reduce `self` over `dims` into the contiguous `results`, which have one element a row. `ordered`: positions matter.
+    """Reduce `self` over `dims` into `results`, which have one element a row. `ordered`: positions within a row matter.
 
     `sources`: what the kernel is given instead of the elements of `self`, for an `absorb` of its own.
     """
@@ -151,15 +125,17 @@ def reduce(
         return
     count = processors(self.device.index)
     plan = plan_for(rows, count)
-    outs, elements = [flat(t) for t in results], [flat(self)] if sources is None else list(sources)
+    targets = [t if t.is_contiguous() else empty_contiguous(t.shape, t.dtype, t.device) for t in results]
+    outs, elements = [flat(t) for t in targets], [flat(self)] if sources is None else list(sources)
     if plan.splits == 1:
         _launch(reduction, plan, rows, elements, outs, parameter, True)
-        return
-    parts = [empty_contiguous((plan.splits * rows.height,), dtype_of(t), self.device) for t in reduction.kind.parts]
-    between = [flat(t) for t in parts]
-    _launch(reduction, plan, rows, elements, between, parameter, True, False)
-    last = Rows((rows.height,), (1,), (plan.splits,), (rows.height,))
-    _launch(reduction, plan_for(last, count, False), last, between, outs, parameter, False)
+    else:
+        parts = [empty_contiguous((plan.splits * rows.height,), dtype_of(t), self.device) for t in reduction.kind.parts]
+        between = [flat(t) for t in parts]
+        _launch(reduction, plan, rows, elements, between, parameter, True, False)
+        last = Rows((rows.height,), (1,), (plan.splits,), (rows.height,))
+        _launch(reduction, plan_for(last, count, False), last, between, outs, parameter, False)
+    write_back(targets, results)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -222,6 +198,13 @@ def instance(reduction: Reduction, along_x: bool, evenly: bool, first: bool, las
         write=reduction.write if last else kernels.write_part.bind(put=kind.put),
         reach=kernels.evenly if evenly else offset_of,
     )
+
+
+def write_back(targets: Sequence[Any], results: Sequence[Any]) -> None:
+    """Copy each of `targets` to the result that it stood in for."""
+    for target, result in zip(targets, results):
+        if target is not result:
+            ops.copy_(result, target, False)
 
 
 def converted(self: Any, d: dtype) -> Any:

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from internals._generated import ops
-from internals.aten.native.factories import empty
-from internals.aten.native.random.checks import check_permutation, check_weights
+from internals.aten.native.random.checks import check_weights
 from internals.core import dtype as dt
 from internals.core.device import CPU
 from internals.core.generator import Generator
@@ -29,35 +28,25 @@ from ..kernels import sampling as kernels
 from ..launch import launch_1d, threads_for
 from ..random import generator_for
 from .opmath import opmath_type
-from .random import exponential_, random_from_
+from .random import exponential, integers
 
 SAMPLE_THREADS = 128
 
 
-def randperm(n: int, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
-    return randperm_generator(n, None, dtype, layout, device, pin_memory)
-
-
-def randperm_generator(
-    n: int, generator: Generator | None, dtype: Any, layout: Any, device: Any, pin_memory: Any
-) -> Any:
-    """0 to n-1 in random order. Raises RuntimeError when the dtype cannot hold n."""
-    kind = dtype or dt.int64
-    out = empty((n,), kind, layout, device, pin_memory)
-    check_permutation(n, kind)
-    if not n:
-        return out
-    where = out.device
+def permutation(out: Any, generator: Generator | None) -> None:
+    """0 to n - 1 in random order."""
+    n, where = out.numel(), out.device
     bits = key_bits(n)
     number = dt.int32 if bits <= 32 else dt.int64
     info = np.iinfo(number.np)
-    keys = random_from_(empty_contiguous((n,), number, where), int(info.min), int(info.max), generator)
+    keys = empty_contiguous((n,), number, where)
+    integers(keys, generator, int(info.min), int(info.max) - int(info.min), True)
     if bits < number.itemsize * 8:
         keys = ops.bitwise_and_Scalar(keys, (1 << bits) - 1)
     keys, order = ops.sort_stable(keys, True, 0, False)
     seed, position = generator_for(generator, where).philox_state(n)
     launch_1d(kernels.shuffle_islands, n, flat(keys), flat(order), n, seed, position)
-    return ops.copy_(out, order, False)
+    ops.copy_(out, order, False)
 
 
 def key_bits(n: int) -> int:
@@ -73,7 +62,8 @@ def multinomial(self: TensorImpl, num_samples: int, replacement: bool, generator
     on_cpu = ops._to_copy(self, None, None, CPU, None, False, None)
     check_weights(self, array(on_cpu), num_samples, replacement)
     if not replacement or num_samples == 1:
-        times = exponential_(ops.empty_like(self, None, None, None, None, None), 1.0, generator)
+        times = ops.empty_like(self, None, None, None, None, None)
+        exponential(times, generator, 1.0)
         scores = ops.div_Tensor(self, times)
         if num_samples == 1:
             return ops.argmax(scores, -1, True)
@@ -95,15 +85,3 @@ def multinomial(self: TensorImpl, num_samples: int, replacement: bool, generator
 
 def _sample(kind: dt.dtype) -> Any:
     return kernels.sample.bind(T=kind.np.type, C=opmath_type(kind))
-
-
-def instances() -> list[tuple[Any, tuple[Any, ...]]]:
-    """Kernels as they are launched, with the types of their arguments, for `ptx.compile_all`."""
-    drawn = (np.uint64, np.uint64)
-    found: list[tuple[Any, tuple[Any, ...]]] = [
-        (kernels.shuffle_islands, (f"{name}[:]", "int64[:]", int, *drawn)) for name in ("int32", "int64")
-    ]
-    for kind in (dt.float16, dt.float32, dt.float64):
-        weights = f"{kind.name}[:]"
-        found.append((_sample(kind), ("int64[:]", weights, weights, int, int, int, *drawn)))
-    return found

@@ -5,54 +5,38 @@ How the real one differs: its instances for complex numbers; here those are left
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from math import prod
 from typing import Any
 
-import numpy as np
-
-from internals._generated import ops
-from internals.aten.native.scans import check_scan
-from internals.core import dtype as dt
 from internals.core.dtype import dtype
 from internals.core.tensor_impl import empty_contiguous
 
 from ..device_array import flat
-from ..fallback import on_cpu
+from ..fallback import NoKernel
 from ..kernels import scan as kernels
 from ..kernels.accumulators import THREADS
 from ..kernels.block_reduction import accumulator, block_total
 from ..kernels.functors import add, mul
 from ..launch import launch_1d, threads_for
 from .opmath import acc_type, dtype_of, scalar_type
-from .reducing import BLOCKS_PER_PROCESSOR, converted, processors
+from .reducing import BLOCKS_PER_PROCESSOR, converted, processors, write_back
 
 TILE = THREADS * kernels.ITEMS
 
 
-def cumsum(self: Any, dim: int, dtype: dtype | None = None, out: Any = None) -> Any:
-    """Sums of the elements so far along `dim`."""
-    return _scan("cumsum_out_cpu", ops.cumsum_op, add, self, dim, dtype, out)
-
-
-def cumprod(self: Any, dim: int, dtype: dtype | None = None, out: Any = None) -> Any:
-    """Products of the elements so far along `dim`."""
-    return _scan("cumprod_out_cpu", ops.cumprod_op, mul, self, dim, dtype, out)
-
-
-def _scan(name: str, op: Any, combine: Any, self: Any, dim: int, dtype: dtype | None, out: Any) -> Any:
-    d, target = check_scan(name, self, dim, dtype, out)
+def _scan(combine: Any, target: Any, self: Any, d: int) -> None:
     if self.is_complex() or target.is_complex():
-        return on_cpu(op, self, dim, target.dtype, out=target)
-    if not target.numel():
-        return target
-    if not self.dim():
-        return ops.copy_(target, self, False)
+        raise NoKernel
     source = converted(self, target.dtype).contiguous()
     shares = target is not source and target._storage is source._storage
     result = empty_contiguous(self.shape, target.dtype, self.device) if shares or not target.is_contiguous() else target
-    _launch(combine, result, source, self.shape[d], prod(self.shape[d + 1 :]))
-    return target if result is target else ops.copy_(target, result, False)
+    n, inner = (self.shape[d], prod(self.shape[d + 1 :])) if self.dim() else (1, 1)
+    _launch(combine, result, source, n, inner)
+    write_back((result,), (target,))
+
+
+cumsum, cumprod = partial(_scan, add), partial(_scan, mul)
 
 
 def _launch(combine: Any, result: Any, source: Any, n: int, inner: int) -> None:
@@ -103,21 +87,3 @@ def column_kernel(combine: Any, T: Any, R: Any, OUT: Any) -> Any:
 def total_kernel(combine: Any, T: Any, R: Any) -> Any:
     sum_of_lanes = block_total(accumulator("number", T), combine, True)
     return kernels.chunk_totals.bind(**_types(combine, T, R), sum_of_lanes=sum_of_lanes)
-
-
-def instances() -> list[tuple[Any, tuple[Any, ...]]]:
-    """Kernels of this file, with the types of their arguments."""
-    found: list[tuple[Any, tuple[Any, ...]]] = []
-    for combine, source, result in (
-        (add, dt.float32, dt.float32),
-        (add, dt.bool_, dt.int64),
-        (mul, dt.float16, dt.float16),
-        (mul, dt.float64, dt.float64),
-        (add, dt.int32, dt.int8),
-    ):
-        types = (combine, acc_type(result), _read_as(source, result))
-        x, y, totals = f"{source.name}[:]", f"{result.name}[:]", f"{np.dtype(acc_type(result)).name}[:]"
-        found.append((row_kernel(*types, scalar_type(result)), (y, x, totals, int, int, int)))
-        found.append((column_kernel(*types, scalar_type(result)), (y, x, int, int, int)))
-        found.append((total_kernel(*types), (totals, x, int, int, int)))
-    return found

@@ -9,14 +9,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-import numpy as np
-
-from internals._generated import ops
-from internals.aten.native.windows import col2im_places, im2col_places
-from internals.core.tensor_impl import empty_contiguous
-
 from ..device_array import flat
-from ..fallback import on_cpu
+from ..fallback import NoKernel
 from ..kernels import windows as kernels
 from ..kernels.convolution import Windows, window_element
 from ..language import Kernel
@@ -28,32 +22,21 @@ from .pooling import four
 Pair = Sequence[int]
 
 
-def im2col(self: Any, kernel_size: Pair, dilation: Pair, padding: Pair, stride: Pair) -> Any:
-    """The windows of (N, C, H, W) as columns (N, C · kernel, windows). Raises RuntimeError for sizes that do not fit."""
+def im2col(out: Any, self: Any, kernel_size: Pair, dilation: Pair, padding: Pair, stride: Pair, places: Pair) -> None:
     if not has_kernel(self.dtype):
-        return on_cpu(ops.im2col_op, self, kernel_size, dilation, padding, stride)
-    places = im2col_places(self, kernel_size, dilation, padding, stride)
-    taps, windows = kernel_size[0] * kernel_size[1], places[0] * places[1]
-    rows = self.shape[-3] * taps
-    out = empty_contiguous((*self.shape[:-3], rows, windows), self.dtype, self.device)
+        raise NoKernel
     how = _geometry(self.shape[-2:], places, kernel_size, stride, padding, dilation, four(self), self.shape[-3])
-    n = out.numel()
+    n, (rows, windows) = out.numel(), out.shape[-2:]
     launch_1d(_im2col(self.dtype.np.type), n, flat(out), flat(self), n, rows, windows, how)
-    return out
 
 
-def col2im(self: Any, output_size: Pair, kernel_size: Pair, dilation: Pair, padding: Pair, stride: Pair) -> Any:
-    """The adjoint of `im2col`: columns (N, C · kernel, windows) added up into (N, C, *output_size)."""
+def col2im(out: Any, self: Any, kernel_size: Pair, dilation: Pair, padding: Pair, stride: Pair, places: Pair) -> None:
     if self.dtype.is_complex:
-        return on_cpu(ops.col2im_op, self, output_size, kernel_size, dilation, padding, stride)
-    places = col2im_places(self, output_size, kernel_size, dilation, padding, stride)
-    channels = self.shape[-2] // (kernel_size[0] * kernel_size[1])
-    out = empty_contiguous((*self.shape[:-2], channels, *output_size), self.dtype, self.device)
-    how = _geometry(output_size, places, kernel_size, stride, padding, dilation, (0, 0, 0, 0), 1)
+        raise NoKernel
+    how = _geometry(out.shape[-2:], places, kernel_size, stride, padding, dilation, (0, 0, 0, 0), 1)
     n, windows = out.numel(), places[0] * places[1]
     kernel = counted(_col2im(self.dtype.np.type), sum(map(max, (how.sizes, how.padding, how.stride))))
     launch_1d(kernel, n, flat(out), flat(self.contiguous()), n, windows, how)
-    return out
 
 
 def _geometry(
@@ -73,11 +56,3 @@ def _im2col(T: Any) -> Kernel:
 @cache
 def _col2im(T: Any) -> Kernel:
     return kernels.col2im.bind(T=T, ACC=acc_type(dtype_of(T)))
-
-
-def instances() -> list[tuple[Kernel, tuple[Any, ...]]]:
-    """Kernels as they are launched, with the types of their arguments, for `ptx.compile_all`."""
-    pair = (1, 1)
-    how = _geometry(pair, pair, pair, pair, pair, pair, (1, 1, 1, 1), 1)
-    arrays = ("float32[:]", "float32[:]")
-    return [(_im2col(np.float32), (*arrays, int, int, int, how)), (_col2im(np.float32), (*arrays, int, int, how))]

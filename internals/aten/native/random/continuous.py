@@ -27,7 +27,7 @@ from .filling import on_cpu, store
 def exponential_(self: TensorImpl, lambd: float, generator: Generator | None) -> Any:
     """Times until something happens that happens `lambd` times per unit. Raises RuntimeError unless lambd > 0."""
     check_exponential(self, lambd)
-    return store(self, lambda n: draw.exponential(on_cpu(generator), n) / lambd)
+    return store(self, lambda n: draw.exponential(on_cpu(generator), n) / lambd, "random.exponential", generator, lambd)
 
 
 def log_normal_(self: TensorImpl, mean: float, std: float, generator: Generator | None) -> Any:

@@ -16,20 +16,24 @@ from internals.aten.broadcasting import memory_order
 from internals.aten.dtype_checks import not_implemented
 from internals.aten.native.factories import empty
 from internals.aten.native.views import expand
+from internals.aten.on_device import on_device
 from internals.aten.overlap import check_no_internal_overlap, check_no_partial_overlap
 from internals.core import dtype as dt
+from internals.core.device import CPU
+from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.generator import Generator, uniform32, uniform64
 from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
 
 from . import transformations as draw
 from .checks import check_bernoulli, check_geometric, check_integers, check_permutation, check_weights, limits
-from .filling import fill, like, on_cpu, store, target
+from .filling import kernel_device, like, on_cpu, store, target
 
 
 def random_from_(self: TensorImpl, from_: int, to: int | None, generator: Generator | None) -> Any:
     """Integers from `from` to `to - 1`; to the largest the dtype has when `to` is None."""
     top = check_integers(self, from_, to)
-    return store(self, lambda n: draw.integers(on_cpu(generator), n, from_, top - from_))
+    how = generator, from_, top - from_, top - from_ >= 1 << 28
+    return store(self, lambda n: draw.integers(on_cpu(generator), n, from_, top - from_), "random.integers", *how)
 
 
 def random_to_(self: TensorImpl, to: int, generator: Generator | None) -> Any:
@@ -39,26 +43,36 @@ def random_to_(self: TensorImpl, to: int, generator: Generator | None) -> Any:
 
 def random_(self: TensorImpl, generator: Generator | None) -> Any:
     """Integers over all that the dtype can hold exactly, from 0 on."""
-    kind, g = self.dtype, on_cpu(generator)
+    kind = self.dtype
     if kind.is_complex:
-        raise not_implemented("random_kernel_cpu", kind)
-    span = np.uint64(limits(kind)[1] + 1)
-    words = g.random64 if kind.itemsize == 8 else g.random32
-    return store(self, lambda n: (words(n) % span).view(np.int64))
+        raise not_implemented(f"random_kernel_{kernel_device(self)}", kind)
+    span, wide = limits(kind)[1] + 1, kind.itemsize == 8
+
+    def numbers(n: int) -> Any:
+        g = on_cpu(generator)
+        return ((g.random64 if wide else g.random32)(n) % np.uint64(span)).view(np.int64)
+
+    return store(self, numbers, "random.integers", generator, 0, span, wide)
 
 
 def bernoulli__float(self: TensorImpl, p: float, generator: Generator | None) -> Any:
     """1 with probability `p`, else 0. Raises RuntimeError unless 0 <= p <= 1."""
-    check_bernoulli(self, p, "bernoulli_scalar_cpu_")
-    return store(self, lambda n: uniform64(on_cpu(generator), n) < p)
+    check_bernoulli(self, p, f"bernoulli_scalar_{kernel_device(self)}_")
+    return store(self, lambda n: uniform64(on_cpu(generator), n) < p, "random.bernoulli", generator, p)
 
 
 def bernoulli__Tensor(self: TensorImpl, p: TensorImpl, generator: Generator | None) -> Any:
     """1 with the probability at the same place in `p`. Raises RuntimeError unless these are probabilities of the same shape."""
+    if kernel_device(self) == "cuda" and p.dtype.category != dt.FLOATING:
+        raise RuntimeError(f"expected probabilities tensor to have floating type, got {SCALAR_TYPE_NAME[p.dtype]}")
+    if kernel_device(self) == "cuda":
+        check_bernoulli(self, 1, "bernoulli_tensor_cuda_self_")
     if p.dtype.category != dt.FLOATING:
         raise not_implemented("bernoulli_tensor_cpu_p_", p.dtype)
     check_no_internal_overlap(self)
     check_no_partial_overlap(self, p)
+    if self.device is not CPU:
+        return on_device("random.bernoulli_by_element", self, generator, p)
     p = expand(p, self.shape)
     order = memory_order(self.shape, [tuple(s * t.dtype.itemsize for s in t.stride()) for t in (self, p)])
     here, values = array(self).transpose(order), array(p).transpose(order)
@@ -72,18 +86,18 @@ def bernoulli__Tensor(self: TensorImpl, p: TensorImpl, generator: Generator | No
 
 def bernoulli(self: TensorImpl, generator: Generator | None) -> Any:
     """1 with the probability each element says, else 0."""
-    return fill(bernoulli__Tensor, like(self), self, generator)
+    return bernoulli__Tensor(like(self), self, generator)
 
 
 def bernoulli_out(self: TensorImpl, generator: Generator | None, out: Any) -> Any:
     """Drawn in the dtype of `out`."""
     check_no_partial_overlap(out, self)
-    return fill(bernoulli__Tensor, target(self.shape, None, None, None, None, out), self, generator)
+    return bernoulli__Tensor(target(self.shape, None, None, None, None, out), self, generator)
 
 
 def bernoulli_p(self: TensorImpl, p: float, generator: Generator | None) -> Any:
     """1 with probability `p`, else 0, in the shape of `self`."""
-    return fill(bernoulli__float, like(self), p, generator)
+    return bernoulli__float(like(self), p, generator)
 
 
 def randperm(n: int, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
@@ -98,7 +112,7 @@ def randperm_generator(
     kind = dtype or dt.int64
     t = empty((n,), kind, layout, device, pin_memory)
     check_permutation(n, kind)
-    return store(t, lambda count: draw.permutation(on_cpu(generator), count))
+    return store(t, lambda count: draw.permutation(on_cpu(generator), count), "sampling.permutation", generator)
 
 
 def multinomial(self: TensorImpl, num_samples: int, replacement: bool, generator: Generator | None) -> Any:

@@ -18,30 +18,30 @@ from internals.core.scalar import checked
 from internals.core.tensor_impl import TensorImpl, array
 
 from .discrete import random_from_
-from .filling import fill, target
+from .filling import target
 from .uniform_normal import normal_, uniform_
 
 
 def rand(size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any, out: Any = None) -> Any:
     """Uniform numbers in [0, 1). Raises NotImplementedError for integers and bools."""
-    return fill(uniform_, target(size, dtype, layout, device, pin_memory, out), 0.0, 1.0, None)
+    return uniform_(target(size, dtype, layout, device, pin_memory, out), 0.0, 1.0, None)
 
 
 def rand_generator(
     size: Sequence[int], generator: Generator | None, dtype: Any, layout: Any, device: Any, pin_memory: Any, out: Any = None
 ) -> Any:
-    return fill(uniform_, target(size, dtype, layout, device, pin_memory, out), 0.0, 1.0, generator)
+    return uniform_(target(size, dtype, layout, device, pin_memory, out), 0.0, 1.0, generator)
 
 
 def randn(size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any, out: Any = None) -> Any:
     """Standard normal numbers. Raises NotImplementedError for integers and bools."""
-    return fill(normal_, target(size, dtype, layout, device, pin_memory, out), 0.0, 1.0, None)
+    return normal_(target(size, dtype, layout, device, pin_memory, out), 0.0, 1.0, None)
 
 
 def randn_generator(
     size: Sequence[int], generator: Generator | None, dtype: Any, layout: Any, device: Any, pin_memory: Any, out: Any = None
 ) -> Any:
-    return fill(normal_, target(size, dtype, layout, device, pin_memory, out), 0.0, 1.0, generator)
+    return normal_(target(size, dtype, layout, device, pin_memory, out), 0.0, 1.0, generator)
 
 
 def randint(high: int, size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any, out: Any = None) -> Any:
@@ -74,7 +74,7 @@ def randint_low_generator(
     out: Any = None,
 ) -> Any:
     """Integers from `low` to `high - 1`."""
-    return fill(random_from_, target(size, dtype or dt.int64, layout, device, pin_memory, out), low, high, generator)
+    return random_from_(target(size, dtype or dt.int64, layout, device, pin_memory, out), low, high, generator)
 
 
 def rand_like(self: TensorImpl, *options: Any) -> Any:
@@ -84,7 +84,7 @@ def rand_like(self: TensorImpl, *options: Any) -> Any:
 
 def rand_like_generator(self: TensorImpl, generator: Generator | None, *options: Any) -> Any:
     """Uniform numbers in [0, 1)."""
-    return fill(uniform_, empty_like(self, *options), 0.0, 1.0, generator)
+    return uniform_(empty_like(self, *options), 0.0, 1.0, generator)
 
 
 def randn_like(self: TensorImpl, *options: Any) -> Any:
@@ -93,7 +93,7 @@ def randn_like(self: TensorImpl, *options: Any) -> Any:
 
 def randn_like_generator(self: TensorImpl, generator: Generator | None, *options: Any) -> Any:
     """Standard normal numbers."""
-    return fill(normal_, empty_like(self, *options), 0.0, 1.0, generator)
+    return normal_(empty_like(self, *options), 0.0, 1.0, generator)
 
 
 def randint_like(self: TensorImpl, high: int, *options: Any) -> Any:
@@ -112,7 +112,7 @@ def randint_like_low_generator_dtype(
     self: TensorImpl, low: int, high: int, generator: Generator | None, *options: Any
 ) -> Any:
     """Integers from `low` to `high - 1`."""
-    return fill(random_from_, empty_like(self, *options), low, high, generator)
+    return random_from_(empty_like(self, *options), low, high, generator)
 
 
 def randint_like_Tensor(self: TensorImpl, high: TensorImpl, *options: Any) -> Any:

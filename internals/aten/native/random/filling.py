@@ -14,6 +14,7 @@ import numpy as np
 
 from internals.aten.broadcasting import memory_order
 from internals.aten.native.factories import check_sizes, empty, empty_like
+from internals.aten.on_device import on_device
 from internals.aten.overlap import check_no_internal_overlap
 from internals.aten.writing import resize
 from internals.core.device import CPU
@@ -22,11 +23,14 @@ from internals.core.generator import Generator, default_generator
 from internals.core.tensor_impl import TensorImpl, array
 
 
-def store(t: Any, numbers: Callable[[int], Any]) -> Any:
-    """Call `numbers(count)` and store what it returns in `t`, in the order of its memory; a complex number takes two."""
+def store(t: Any, numbers: Callable[[int], Any], name: str = "", *args: Any) -> Any:
+    """Call `numbers(count)` and store what it returns in `t`, in the order of its memory; a complex number takes two.
+
+    On another device `name` draws (`on_device`), which is called with `args`.
+    """
     check_no_internal_overlap(t)
-    if t.device is not CPU or not t.numel():
-        return t
+    if not t._geometry.stored:
+        return on_device(name, t, *args)
     a, n = array(t), t.numel()
     if t.is_complex():
         pairs = numbers(2 * n).reshape(-1, 2)
@@ -39,15 +43,6 @@ def store(t: Any, numbers: Callable[[int], Any]) -> Any:
             values = values.astype(np.float32)  # a double becomes a half by way of a float
         a.transpose(order)[...] = values.reshape([t.shape[d] for d in order])
     return t
-
-
-def fill(kernel: Callable[..., Any], t: Any, *args: Any) -> Any:
-    """Run an in-place kernel, or the one of that name for the GPU (`DispatchStub`)."""
-    if t.device.type == "cuda":
-        from internals.cuda.native import random as kernels_of_the_gpu
-
-        kernel = getattr(kernels_of_the_gpu, kernel.__name__)
-    return kernel(t, *args)
 
 
 def target(size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any, out: Any = None) -> Any:
@@ -66,6 +61,11 @@ def on_cpu(given: Generator | None) -> Generator:
     if given.device is not CPU:
         raise RuntimeError(f"Expected a 'cpu' device type for generator but found '{given.device.type}'")
     return given
+
+
+def kernel_device(t: TensorImpl) -> str:
+    """What errors call the device in the name of a kernel; that of "meta" is the CPU's."""
+    return "cuda" if t.device.type == "cuda" else "cpu"
 
 
 def like(t: TensorImpl) -> Any:

@@ -22,21 +22,24 @@ from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
 
 from . import transformations as draw
 from .checks import check_normal, check_std, check_uniform
-from .filling import fill, on_cpu, store, target
+from .filling import kernel_device, on_cpu, store, target
 
 
 def uniform_(self: TensorImpl, from_: float, to: float, generator: Generator | None) -> Any:
     """Numbers in [from, to). Raises RuntimeError if the bounds are no range that the dtype has."""
     kind = check_uniform(self, from_, to)
-    return store(self, lambda n: draw.uniform(on_cpu(generator), n, kind.to_real(), from_, to))
+    how = "random.uniform", generator, from_, to
+    return store(self, lambda n: draw.uniform(on_cpu(generator), n, kind.to_real(), from_, to), *how)
 
 
 def normal_(self: TensorImpl, mean: float, std: float, generator: Generator | None) -> Any:
     """Normal numbers. A complex tensor gets half of the variance in each part. Raises RuntimeError for std < 0."""
-    kind = check_normal(self, std, "normal_kernel_cpu")
-    g = on_cpu(generator)
+    kind = check_normal(self, std, f"normal_kernel_{kernel_device(self)}")
     if kind.is_complex:
         std /= 2**0.5
+    if not self._geometry.stored:
+        return store(self, lambda n: None, "random.normal", generator, mean, std)
+    g = on_cpu(generator)
     count = self.numel() * (2 if kind.is_complex else 1)
     if count >= draw.BLOCK and self.is_contiguous():
         return store(self, lambda n: draw.normal_block(g, n, kind.to_real(), mean, std))
@@ -50,14 +53,14 @@ def normal_functional(self: TensorImpl, mean: float, std: float, generator: Gene
 
 def normal_Tensor_float(mean: TensorImpl, std: float, generator: Generator | None) -> Any:
     """Normal numbers with a mean for each element."""
-    return _shifted(fill(normal_, empty_contiguous(mean.shape, mean.dtype, mean.device), 0.0, std, generator), mean)
+    return _shifted(normal_(empty_contiguous(mean.shape, mean.dtype, mean.device), 0.0, std, generator), mean)
 
 
 def normal_float_Tensor(mean: float, std: TensorImpl, generator: Generator | None) -> Any:
     """Normal numbers with a standard deviation for each element."""
     check_std(std)
     t = empty_contiguous(std.shape, std.dtype, std.device)
-    return _shifted(_stretched(fill(normal_, t, 0.0, 1.0, generator), std), mean)
+    return _shifted(_stretched(normal_(t, 0.0, 1.0, generator), std), mean)
 
 
 def normal_Tensor_Tensor(mean: TensorImpl, std: TensorImpl, generator: Generator | None) -> Any:
@@ -70,21 +73,21 @@ def normal_Tensor_float_out(mean: TensorImpl, std: float, generator: Generator |
     """Drawn in the dtype of `out`, which keeps its shape if `mean` broadcasts to it."""
     check_no_partial_overlap(out, mean)
     resize_output(out, broadcast_shapes(mean.shape, out.shape))
-    return _shifted(fill(normal_, out, 0.0, std, generator), mean)
+    return _shifted(normal_(out, 0.0, std, generator), mean)
 
 
 def normal_float_Tensor_out(mean: float, std: TensorImpl, generator: Generator | None, out: Any) -> Any:
     check_std(std)
     check_no_partial_overlap(out, std)
     resize_output(out, std.shape)
-    return _shifted(_stretched(fill(normal_, out, 0.0, 1.0, generator), std), mean)
+    return _shifted(_stretched(normal_(out, 0.0, 1.0, generator), std), mean)
 
 
 def normal_Tensor_Tensor_out(mean: TensorImpl, std: TensorImpl, generator: Generator | None, out: Any) -> Any:
     check_std(std)
     check_no_partial_overlap(out, mean, std)
     resize_output(out, broadcast_shapes(mean.shape, std.shape))
-    return _shifted(_stretched(fill(normal_, out, 0.0, 1.0, generator), std), mean)
+    return _shifted(_stretched(normal_(out, 0.0, 1.0, generator), std), mean)
 
 
 def normal_float_float(
@@ -98,7 +101,7 @@ def normal_float_float(
     pin_memory: Any,
     out: Any = None,
 ) -> Any:
-    return fill(normal_, target(size, dtype, layout, device, pin_memory, out), mean, std, generator)
+    return normal_(target(size, dtype, layout, device, pin_memory, out), mean, std, generator)
 
 
 def _stretched(t: Any, std: Any) -> Any:
