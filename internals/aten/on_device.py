@@ -25,9 +25,13 @@ from internals.core.device import CPU, META
 def on_device(name: str, result: Any, *args: Any) -> Any:
     """`result`, a tensor or a tuple of them, filled by what its device calls `name`; as it is on "meta", or without elements."""
     for t in result if isinstance(result, tuple) else (result,):
-        if t is not None and t._geometry.numel and t.device not in (CPU, META):
-            _function(t.device.type, name)(result, *args)
-            break
+        if t is not None:
+            g = t._geometry
+            if g.device is CPU:
+                break
+            if g.numel and g.device is not META:
+                _function(g.device.type, name)(result, *args)
+                break
     return result
 
 

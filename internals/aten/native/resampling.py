@@ -43,6 +43,7 @@ def upsample_nearest2d(self: Any, output_size: Sequence[int], scales_h: float | 
     out = empty_as(self, (*self.shape[:2], *output_size))
     if self._geometry.stored:
         array(out)[...] = array(self)[:, :, rows[:, None], columns]
+        return out
     return on_device("upsampling.nearest", out, self, False, (scales_h, scales_w))
 
 

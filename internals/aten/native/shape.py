@@ -36,6 +36,7 @@ def flip(self: TensorImpl, dims: Sequence[int]) -> Any:
         return out
     if g.stored:
         array(out)[...] = np.flip(array(self), tuple(wrapped)) if g.sizes else array(self)
+        return out
     return on_device("moving.flip", out, self, wrapped)
 
 
@@ -181,4 +182,5 @@ def _triangle(name: str, loop: Any, self: TensorImpl, diagonal: int, out: Any) -
     if out._geometry.stored:
         rows, columns = self.shape[-2:]
         array(out)[...] = loop(array(self), max(-rows, min(diagonal, columns)))
+        return out
     return on_device("moving.triangle", out, self, diagonal, loop is np.tril)
