@@ -100,13 +100,13 @@ def native_batch_norm_backward(
     n, channels = input.size(0), input.size(1)
     check_batch_norm_backward(grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train)
     saved = (save_mean, save_invstd) if train else (running_mean, running_var)
-    results = _made(input, (channels,), saved[:1] * 2, output_mask)  # of the parameters' dtype
-    if input.device is not CPU:
-        return on_device("normalization_backward.batch_norm", results, grad_out, input, weight, *saved, train, eps)
-    if use_compiled(input.numel(), COMPILED):
+    if input.device is CPU and use_compiled(input.numel(), COMPILED):
         found = _compiled_batch_norm(grad_out, input, weight, *saved, train, eps, output_mask)
         if found is not None:
             return found
+    results = _made(input, (channels,), saved[:1] * 2, output_mask)  # of the parameters' dtype
+    if input.device is not CPU:
+        return on_device("normalization_backward.batch_norm", results, grad_out, input, weight, *saved, train, eps)
     sizes = (n, channels, -1) if input.numel() else (n, channels, 0)
     g, x = (wide(t).reshape(sizes) for t in (grad_out, input))
     m, r = map(wide, saved)

@@ -1,7 +1,6 @@
 """Poolings of images and their gradients on the device (`aten/src/ATen/native/cuda/{DilatedMaxPool2d,AveragePool2d}.cu`).
 
-A thread of `kernels/pooling.py` makes each element of the result.
-Averages of ints, which are truncated, are left to the CPU.
+A thread of `kernels/pooling.py` makes each element of the result. Averages of ints, which are truncated, are left to the CPU.
 
 How the real one differs: averages of ints are refused there ("avg_pool2d_out_cuda_frame" not implemented for 'Long').
 """

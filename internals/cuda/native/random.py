@@ -1,8 +1,7 @@
 """Random numbers in tensors of the GPU (`aten/src/ATen/native/cuda/DistributionTemplates.h`, `Distributions.cu`).
 
-How many threads a kernel has that draws is part of what a seed
-means: blocks of 256, as many as there are elements, but not more than the device can hold at once. So a large tensor gets other
-numbers from another GPU.
+How many threads a kernel has that draws is part of what a seed means: blocks of 256, as many as there are elements, but not more
+than the device can hold at once. So a large tensor gets other numbers from another GPU.
 
 Compared with PyTorch on a real GPU, uniform numbers, integers and bernoulli agree bit for bit, and normal numbers up to the
 precision of the fast functions they are made with there. They have nothing to do with those of the CPU.
