@@ -34,57 +34,52 @@ from .gradient_checks import check_same_dtype
 
 def _softmax(self: TensorImpl, dim: int, half_to_float: bool, out: Any = None) -> Any:
     """exp(self) divided by its sum along `dim`."""
-    result, x, d = _prepare("softmax", self, dim, half_to_float, out)
-    if self._geometry.stored >= settings.least and _compiled("softmax", self, result, d):
-        return result
-    if self._geometry.stored:
-        d, target, x = _short_rows_as_columns(d, array(result), x)
-        token = quiet()
-        e = np.exp(x - np.maximum.reduce(x, d, keepdims=True))
-        np.divide(e, _sums(e, d), out=target, casting="same_kind")
-        restore(token)
-    return result
+    return _forward("softmax", self, dim, half_to_float, out)
 
 
 def _log_softmax(self: TensorImpl, dim: int, half_to_float: bool, out: Any = None) -> Any:
     """`self` minus the logarithm of the sum of exp(self) along `dim`."""
-    result, x, d = _prepare("log_softmax", self, dim, half_to_float, out)
-    if self._geometry.stored >= settings.least and _compiled("log_softmax", self, result, d):
+    return _forward("log_softmax", self, dim, half_to_float, out)
+
+
+def _softmax_backward_data(grad_output: TensorImpl, output: TensorImpl, dim: int, input_dtype: dtype) -> Any:
+    """output * (grad_output - sum of grad_output * output along `dim`): what softmax's argument gets back."""
+    return _backward("softmax", grad_output, output, dim)
+
+
+def _log_softmax_backward_data(grad_output: TensorImpl, output: TensorImpl, dim: int, input_dtype: dtype) -> Any:
+    """grad_output - exp(output) * (sum of grad_output along `dim`): what log_softmax's argument gets back."""
+    return _backward("log_softmax", grad_output, output, dim)
+
+
+def _forward(name: str, self: TensorImpl, dim: int, half_to_float: bool, out: Any) -> Any:
+    result, x, d = _prepare(name, self, dim, half_to_float, out)
+    if self._geometry.stored >= settings.least and _compiled(name, self, result, d):
         return result
     if self._geometry.stored:
         d, target, x = _short_rows_as_columns(d, array(result), x)
         token = quiet()
         shifted = x - np.maximum.reduce(x, d, keepdims=True)
-        logs = np.log(_sums(np.exp(shifted), d))
-        np.subtract(shifted, logs, out=target, casting="same_kind")
+        e = np.exp(shifted)
+        if name == "softmax":
+            np.divide(e, _sums(e, d), out=target, casting="same_kind")
+        else:
+            np.subtract(shifted, np.log(_sums(e, d)), out=target, casting="same_kind")
         restore(token)
     return result
 
 
-def _softmax_backward_data(grad_output: TensorImpl, output: TensorImpl, dim: int, input_dtype: dtype) -> Any:
-    """output * (grad_output - sum of grad_output * output along `dim`): what softmax's argument gets back."""
-    result, g, y, d = _prepare_backward("softmax", grad_output, output, dim)
-    if result._geometry.stored >= settings.least and _compiled_backward("softmax", grad_output, output, result, d):
+def _backward(name: str, grad_output: TensorImpl, output: TensorImpl, dim: int) -> Any:
+    result, g, y, d = _prepare_backward(name, grad_output, output, dim)
+    if result._geometry.stored >= settings.least and _compiled_backward(name, grad_output, output, result, d):
         return result
     if result._geometry.stored:
         token = quiet()
-        dx = g * y
-        y = y * _sums(dx, d)
-        np.subtract(dx, y, out=array(result), casting="same_kind")
-        restore(token)
-    return result
-
-
-def _log_softmax_backward_data(grad_output: TensorImpl, output: TensorImpl, dim: int, input_dtype: dtype) -> Any:
-    """grad_output - exp(output) * (sum of grad_output along `dim`): what log_softmax's argument gets back."""
-    result, g, y, d = _prepare_backward("log_softmax", grad_output, output, dim)
-    if result._geometry.stored >= settings.least and _compiled_backward("log_softmax", grad_output, output, result, d):
-        return result
-    if result._geometry.stored:
-        token = quiet()
-        dx = np.exp(y)
-        dx *= _sums(g, d)
-        np.subtract(g, dx, out=array(result), casting="same_kind")
+        if name == "softmax":
+            dx = g * y
+            np.subtract(dx, y * _sums(dx, d), out=array(result), casting="same_kind")
+        else:
+            np.subtract(g, np.exp(y) * _sums(g, d), out=array(result), casting="same_kind")
         restore(token)
     return result
 
