@@ -194,7 +194,7 @@ nonzero(Tensor self) -> Tensor | indexing.yaml:74 | CPU=indexing.nonzero | CUDA=
 nonzero.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) | indexing.yaml:74 | CPU=_generated.variants.nonzero_out | CUDA=_generated.cuda_variants.nonzero_out
 nonzero_static(Tensor self, *, int size, int fill_value=-1) -> Tensor | indexing.yaml:80 | CPU=indexing.nonzero_static
 nonzero_static.out(Tensor self, *, int size, int fill_value=-1, Tensor(a!) out) -> Tensor(a!) | indexing.yaml:80 | CPU=_generated.variants.nonzero_static_out
-index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor | indexing.yaml:85 | CPU=indexing.index_put | CUDA=indexing.index_put | Meta=indexing.index_put | Autograd=_generated.autograd_nodes.IndexPutBackward0
+index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor | indexing.yaml:85 | CompositeExplicitAutograd=indexing.index_put | CUDA=indexing.index_put | Autograd=_generated.autograd_nodes.IndexPutBackward0
 nonzero_numpy(Tensor self) -> Tensor[] | indexing.yaml:88 | CompositeImplicitAutograd=indexing.nonzero_numpy
 argwhere(Tensor self) -> Tensor | indexing.yaml:91 | CompositeImplicitAutograd=_generated.ops.nonzero
 cat(Tensor[] tensors, int dim=0) -> Tensor | joining.yaml:2 | CPU=joining.cat | CUDA=joining.cat | Meta=joining.cat | Autograd=_generated.autograd_kernels.cat

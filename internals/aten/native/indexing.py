@@ -31,6 +31,7 @@ from internals.machine_code.settings import settings
 
 from .adding_rows import add_at
 from .advanced_index import MASKS, AdvancedIndex, check_mask
+from .copying import clone
 
 
 def index(self: TensorImpl, indices: Sequence[TensorImpl | None], out: Any = None) -> Any:
@@ -112,7 +113,7 @@ def index_put(
     self: TensorImpl, indices: Sequence[TensorImpl | None], values: TensorImpl, accumulate: bool = False
 ) -> Any:
     """`index_put_` on a copy."""
-    return _index_put_impl_(ops.clone(self, None), indices, values, accumulate)
+    return _index_put_impl_(clone(self, None), indices, values, accumulate)
 
 
 def masked_select(self: TensorImpl, mask: TensorImpl, out: Any = None) -> Any:
