@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from internals import tensor, zeros_like
+from internals import zeros_like
 from internals.optim.optimizer import Optimizer, Params
 from internals.optim.options import (
     as_real,
@@ -18,7 +18,6 @@ from internals.optim.options import (
     check_not_negative,
     check_rate,
     number,
-    step_dtype,
 )  # fmt: skip
 
 
@@ -62,22 +61,13 @@ class Adadelta(Optimizer):
         super().__init__(params, defaults)
 
     def update(self, group: dict[str, Any]) -> None:
-        lr, rho, eps, weight_decay = number(group["lr"]), group["rho"], group["eps"], group["weight_decay"]
-        for p in group["params"]:
-            grad = p.grad
-            if grad is None:
-                continue
-            if group["maximize"]:
-                grad = -grad
-            state = self.state[p]
-            if not state:
-                state["step"] = tensor(0.0, dtype=step_dtype())
-                state["square_avg"], state["acc_delta"] = zeros_like(p), zeros_like(p)
-            state["step"].add_(1)
-            if weight_decay:
-                grad = grad.add(p, alpha=weight_decay)
+        lr, rho, eps = number(group["lr"]), group["rho"], group["eps"]
+        for p, grad, state in self._gradients(group):
             p, grad, square_avg, acc_delta = as_real(p, grad, state["square_avg"], state["acc_delta"])
             square_avg.mul_(rho).addcmul_(grad, grad, value=1 - rho)
             step = acc_delta.add(eps).sqrt_().div_(square_avg.add(eps).sqrt_()).mul_(grad)
             acc_delta.mul_(rho).addcmul_(step, step, value=1 - rho)
             p.add_(step, alpha=-lr)
+
+    def _first_state(self, p: Any, group: dict[str, Any]) -> dict[str, Any]:
+        return {"square_avg": zeros_like(p), "acc_delta": zeros_like(p)}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from internals import full_like, tensor
+from internals import full_like
 from internals.optim.optimizer import Optimizer, Params
 from internals.optim.options import (
     as_real,
@@ -19,7 +19,6 @@ from internals.optim.options import (
     check_not_negative,
     check_rate,
     number,
-    step_dtype,
 )  # fmt: skip
 
 
@@ -69,27 +68,16 @@ class Adagrad(Optimizer):
         super().__init__(params, defaults)
         for group in self.param_groups:
             for p in group["params"]:
-                self._begin(self.state[p], p, group)
+                self._begin(p, group)
 
     def update(self, group: dict[str, Any]) -> None:
-        lr, lr_decay, weight_decay = number(group["lr"]), group["lr_decay"], group["weight_decay"]
-        for p in group["params"]:
-            grad = p.grad
-            if grad is None:
-                continue
-            state = self.state[p]
-            if not state:
-                self._begin(state, p, group)
-            count = state["step"].add_(1).item()
-            if group["maximize"]:
-                grad = -grad
-            if weight_decay:
-                grad = grad.add(p, alpha=weight_decay)
+        lr, lr_decay = number(group["lr"]), group["lr_decay"]
+        for p, grad, state in self._gradients(group):
+            count = state["step"].item()
             p, grad, total = as_real(p, grad, state["sum"])
             total.addcmul_(grad, grad, value=1)
             p.addcdiv_(grad, total.sqrt().add_(group["eps"]), value=-lr / (1 + (count - 1) * lr_decay))
 
-    def _begin(self, state: dict[str, Any], p: Any, group: dict[str, Any]) -> None:
-        state["step"] = tensor(0.0, dtype=step_dtype())
+    def _first_state(self, p: Any, group: dict[str, Any]) -> dict[str, Any]:
         first = group["initial_accumulator_value"]
-        state["sum"] = full_like(p, complex(first, first) if p.is_complex() else first)
+        return {"sum": full_like(p, complex(first, first) if p.is_complex() else first)}

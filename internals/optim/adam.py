@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from internals import Tensor, maximum, tensor, zeros_like
+from internals import Tensor, maximum, zeros_like
 from internals.optim.optimizer import Optimizer, Params
 from internals.optim.options import (
     as_real,
@@ -25,7 +25,6 @@ from internals.optim.options import (
     check_not_negative,
     check_rate,
     number,
-    step_dtype,
 )  # fmt: skip
 
 
@@ -82,36 +81,20 @@ class Adam(Optimizer):
 
     def update(self, group: dict[str, Any]) -> None:
         lr, beta1, beta2 = number(group["lr"]), number(group["betas"][0]), number(group["betas"][1])
-        weight_decay, eps = group["weight_decay"], group["eps"]
-        for p in group["params"]:
-            grad = p.grad
-            if grad is None:
-                continue
-            if group["maximize"]:
-                grad = -grad
-            state = self.state[p]
-            if not state:
-                self._begin(state, p, group)
-            count = state["step"].add_(1).item()
-            if weight_decay and group["decoupled_weight_decay"]:
-                p.mul_(1 - lr * weight_decay)
-            elif weight_decay:
-                grad = grad.add(p, alpha=weight_decay)
+        for p, grad, state in self._gradients(group):
+            count = state["step"].item()
             p, grad, exp_avg, exp_avg_sq = as_real(p, grad, state["exp_avg"], state["exp_avg_sq"])
             exp_avg.lerp_(grad, 1 - beta1)
             exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
             if group["amsgrad"]:
                 (largest,) = as_real(state["max_exp_avg_sq"])
                 exp_avg_sq = maximum(largest, exp_avg_sq, out=largest)
-            denominator = exp_avg_sq.sqrt().div_((1 - beta2**count) ** 0.5).add_(eps)
+            denominator = exp_avg_sq.sqrt().div_((1 - beta2**count) ** 0.5).add_(group["eps"])
             p.addcdiv_(exp_avg, denominator, value=-(lr / (1 - beta1**count)))
 
-    def _begin(self, state: dict[str, Any], p: Any, group: dict[str, Any]) -> None:
-        state["step"] = tensor(0.0, dtype=step_dtype())
-        state["exp_avg"] = zeros_like(p)
-        state["exp_avg_sq"] = zeros_like(p)
-        if group["amsgrad"]:
-            state["max_exp_avg_sq"] = zeros_like(p)
+    def _first_state(self, p: Any, group: dict[str, Any]) -> dict[str, Any]:
+        state = {"exp_avg": zeros_like(p), "exp_avg_sq": zeros_like(p)}
+        return {**state, "max_exp_avg_sq": zeros_like(p)} if group["amsgrad"] else state
 
 
 def check_betas(betas: tuple[Any, Any], no_tensors: bool | None) -> None:

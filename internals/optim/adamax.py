@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from internals import maximum, tensor, zeros_like
+from internals import maximum, zeros_like
 from internals.optim.optimizer import Optimizer, Params
 from internals.optim.options import (
     as_real,
@@ -18,7 +18,6 @@ from internals.optim.options import (
     check_not_negative,
     check_rate,
     number,
-    step_dtype,
 )  # fmt: skip
 
 
@@ -62,21 +61,13 @@ class Adamax(Optimizer):
         super().__init__(params, defaults)
 
     def update(self, group: dict[str, Any]) -> None:
-        lr, (beta1, beta2), weight_decay = number(group["lr"]), group["betas"], group["weight_decay"]
-        for p in group["params"]:
-            grad = p.grad
-            if grad is None:
-                continue
-            if group["maximize"]:
-                grad = -grad
-            state = self.state[p]
-            if not state:
-                state["step"] = tensor(0.0, dtype=step_dtype())
-                state["exp_avg"], state["exp_inf"] = zeros_like(p), zeros_like(p)
-            count = state["step"].add_(1).item()
-            if weight_decay:
-                grad = grad.add(p, alpha=weight_decay)
+        lr, (beta1, beta2) = number(group["lr"]), group["betas"]
+        for p, grad, state in self._gradients(group):
+            count = state["step"].item()
             p, grad, exp_avg, exp_inf = as_real(p, grad, state["exp_avg"], state["exp_inf"])
             exp_avg.lerp_(grad, 1 - beta1)
             maximum(exp_inf.mul_(beta2), grad.abs().add_(group["eps"]), out=exp_inf)
             p.addcdiv_(exp_avg, exp_inf, value=-(lr / (1 - beta1**count)))
+
+    def _first_state(self, p: Any, group: dict[str, Any]) -> dict[str, Any]:
+        return {"exp_avg": zeros_like(p), "exp_inf": zeros_like(p)}

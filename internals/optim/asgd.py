@@ -61,20 +61,10 @@ class ASGD(Optimizer):
         super().__init__(params, defaults)
 
     def update(self, group: dict[str, Any]) -> None:
-        lr, lambd, weight_decay = number(group["lr"]), group["lambd"], group["weight_decay"]
-        for p in group["params"]:
-            grad = p.grad
-            if grad is None:
-                continue
-            if group["maximize"]:
-                grad = -grad
-            state = self.state[p]
-            if not state:
-                self._begin(state, p, lr)
-            count, eta, mu = state["step"].add_(1).item(), state["eta"], state["mu"]
+        lr, lambd = number(group["lr"]), group["lambd"]
+        for p, grad, state in self._gradients(group):
+            count, eta, mu = state["step"].item(), state["eta"], state["mu"]
             p, grad, average = as_real(p, grad, state["ax"])
-            if weight_decay:
-                grad = grad.add(p, alpha=weight_decay)
             rate = eta.item()
             p.mul_(1 - lambd * rate)
             p.add_(grad, alpha=-rate)
@@ -85,8 +75,6 @@ class ASGD(Optimizer):
             eta.copy_(tensor(lr / (1 + lambd * lr * count) ** group["alpha"]))
             mu.copy_(tensor(1 / max(1, count - group["t0"])))
 
-    def _begin(self, state: dict[str, Any], p: Any, lr: float) -> None:
-        state["step"] = tensor(0.0, dtype=step_dtype())
-        state["eta"] = tensor(lr, dtype=step_dtype())
-        state["mu"] = tensor(1.0, dtype=step_dtype())
-        state["ax"] = zeros_like(p)
+    def _first_state(self, p: Any, group: dict[str, Any]) -> dict[str, Any]:
+        eta = tensor(number(group["lr"]), dtype=step_dtype())
+        return {"eta": eta, "mu": tensor(1.0, dtype=step_dtype()), "ax": zeros_like(p)}

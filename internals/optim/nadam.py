@@ -66,21 +66,9 @@ class NAdam(Optimizer):
         super().__init__(params, defaults)
 
     def update(self, group: dict[str, Any]) -> None:
-        lr, (beta1, beta2), weight_decay = number(group["lr"]), group["betas"], group["weight_decay"]
-        for p in group["params"]:
-            grad = p.grad
-            if grad is None:
-                continue
-            if group["maximize"]:
-                grad = -grad
-            state = self.state[p]
-            if not state:
-                self._begin(state, p)
-            count = state["step"].add_(1).item()
-            if weight_decay and group["decoupled_weight_decay"]:
-                p.mul_(1 - lr * weight_decay)
-            elif weight_decay:
-                grad = grad.add(p, alpha=weight_decay)
+        lr, (beta1, beta2) = number(group["lr"]), group["betas"]
+        for p, grad, state in self._gradients(group):
+            count = state["step"].item()
             mu, mu_next = (beta1 * (1 - 0.5 * 0.96 ** (n * group["momentum_decay"])) for n in (count, count + 1))
             product = state["mu_product"].mul_(mu).item()
             p, grad, exp_avg, exp_avg_sq = as_real(p, grad, state["exp_avg"], state["exp_avg_sq"])
@@ -90,8 +78,6 @@ class NAdam(Optimizer):
             p.addcdiv_(grad, denominator, value=-lr * (1 - mu) / (1 - product))
             p.addcdiv_(exp_avg, denominator, value=-lr * mu_next / (1 - product * mu_next))
 
-    def _begin(self, state: dict[str, Any], p: Any) -> None:
-        state["step"] = tensor(0.0, dtype=step_dtype())
-        state["mu_product"] = tensor(1.0, dtype=step_dtype())
-        state["exp_avg"] = zeros_like(p)
-        state["exp_avg_sq"] = zeros_like(p)
+    def _first_state(self, p: Any, group: dict[str, Any]) -> dict[str, Any]:
+        product = tensor(1.0, dtype=step_dtype())
+        return {"mu_product": product, "exp_avg": zeros_like(p), "exp_avg_sq": zeros_like(p)}

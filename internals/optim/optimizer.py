@@ -17,7 +17,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from internals._tensor import Tensor
@@ -25,7 +25,7 @@ from internals.autograd.node_hooks import RemovableHandle, register
 from internals.construction.tensor_new import tensor
 from internals.core.grad_mode import set_grad_mode
 from internals.optim.checkpoint import Checkpoint
-from internals.optim.options import step_dtype
+from internals.optim.options import number, step_dtype
 
 Closure = Callable[[], Any]
 Params = Iterable[Any]  # of tensors, of (name, tensor), or of dicts with "params" and options
@@ -121,6 +121,35 @@ class Optimizer(Checkpoint):
     def update(self, group: dict[str, Any]) -> None:
         """One step of the algorithm for one group; gradients are off."""
         raise NotImplementedError
+
+    def _gradients(self, group: dict[str, Any]) -> Iterator[tuple[Any, Any, dict[str, Any]]]:
+        """Each parameter of `group` that has a gradient, with the gradient to go by and the state, in
+        which this step is counted.
+
+        The gradient is negated if `maximize` says so. Weight decay is done: as an L2 penalty, that is
+        a part of the gradient, or decoupled from it, by shrinking the parameter.
+        """
+        weight_decay, decoupled = group.get("weight_decay"), group.get("decoupled_weight_decay")
+        for p in group["params"]:
+            if (grad := p.grad) is None:
+                continue
+            if not (state := self.state[p]):
+                self._begin(p, group)
+            state["step"].add_(1)
+            if group["maximize"]:
+                grad = -grad
+            if weight_decay and decoupled:
+                p.mul_(1 - number(group["lr"]) * weight_decay)
+            elif weight_decay:
+                grad = grad.add(p, alpha=weight_decay)
+            yield p, grad, state
+
+    def _first_state(self, p: Any, group: dict[str, Any]) -> dict[str, Any]:
+        """What the algorithm remembers of `p`, besides the number of steps, before the first one."""
+        raise NotImplementedError
+
+    def _begin(self, p: Any, group: dict[str, Any]) -> None:
+        self.state[p].update(step=tensor(0.0, dtype=step_dtype()), **self._first_state(p, group))
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients: `p.grad = None`, or zeros in the tensors that hold them."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from internals import tensor, zeros_like
+from internals import zeros_like
 from internals.optim.optimizer import Optimizer, Params
 from internals.optim.options import (
     as_real,
@@ -19,7 +19,6 @@ from internals.optim.options import (
     check_not_negative,
     check_rate,
     number,
-    step_dtype,
 )  # fmt: skip
 
 
@@ -64,21 +63,9 @@ class RAdam(Optimizer):
         super().__init__(params, defaults)
 
     def update(self, group: dict[str, Any]) -> None:
-        lr, (beta1, beta2), weight_decay = number(group["lr"]), group["betas"], group["weight_decay"]
-        for p in group["params"]:
-            grad = p.grad
-            if grad is None:
-                continue
-            if group["maximize"]:
-                grad = -grad
-            state = self.state[p]
-            if not state:
-                self._begin(state, p)
-            count = state["step"].add_(1).item()
-            if weight_decay and group["decoupled_weight_decay"]:
-                p.mul_(1 - lr * weight_decay)
-            elif weight_decay:
-                grad = grad.add(p, alpha=weight_decay)
+        lr, (beta1, beta2) = number(group["lr"]), group["betas"]
+        for p, grad, state in self._gradients(group):
+            count = state["step"].item()
             p, grad, exp_avg, exp_avg_sq = as_real(p, grad, state["exp_avg"], state["exp_avg_sq"])
             exp_avg.lerp_(grad, 1 - beta1)
             exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
@@ -88,10 +75,8 @@ class RAdam(Optimizer):
                 step = step * ((1 - beta2**count) ** 0.5 / exp_avg_sq.sqrt().add_(group["eps"])) * shorter
             p.add_(step, alpha=-1.0)
 
-    def _begin(self, state: dict[str, Any], p: Any) -> None:
-        state["step"] = tensor(0.0, dtype=step_dtype())
-        state["exp_avg"] = zeros_like(p)
-        state["exp_avg_sq"] = zeros_like(p)
+    def _first_state(self, p: Any, group: dict[str, Any]) -> dict[str, Any]:
+        return {"exp_avg": zeros_like(p), "exp_avg_sq": zeros_like(p)}
 
 
 def _rectification(count: float, beta2: float) -> float | None:

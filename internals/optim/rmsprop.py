@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from internals import tensor, zeros_like
+from internals import zeros_like
 from internals.optim.optimizer import Optimizer, Params
 from internals.optim.options import (
     as_real,
@@ -18,7 +18,6 @@ from internals.optim.options import (
     check_not_negative,
     check_rate,
     number,
-    step_dtype,
 )  # fmt: skip
 
 
@@ -62,24 +61,8 @@ class RMSprop(Optimizer):
         super().__init__(params, defaults)
 
     def update(self, group: dict[str, Any]) -> None:
-        lr, alpha, momentum, weight_decay = (
-            number(group["lr"]),
-            group["alpha"],
-            group["momentum"],
-            group["weight_decay"],
-        )
-        for p in group["params"]:
-            grad = p.grad
-            if grad is None:
-                continue
-            if group["maximize"]:
-                grad = -grad
-            state = self.state[p]
-            if not state:
-                self._begin(state, p, group)
-            state["step"].add_(1)
-            if weight_decay:
-                grad = grad.add(p, alpha=weight_decay)
+        lr, alpha, momentum = number(group["lr"]), group["alpha"], group["momentum"]
+        for p, grad, state in self._gradients(group):
             p, grad, square_avg = as_real(p, grad, state["square_avg"])
             square_avg.mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
             if group["centered"]:
@@ -95,10 +78,10 @@ class RMSprop(Optimizer):
             else:
                 p.addcdiv_(grad, denominator, value=-lr)
 
-    def _begin(self, state: dict[str, Any], p: Any, group: dict[str, Any]) -> None:
-        state["step"] = tensor(0.0, dtype=step_dtype())
-        state["square_avg"] = zeros_like(p)
+    def _first_state(self, p: Any, group: dict[str, Any]) -> dict[str, Any]:
+        state = {"square_avg": zeros_like(p)}
         if group["momentum"] > 0:
             state["momentum_buffer"] = zeros_like(p)
         if group["centered"]:
             state["grad_avg"] = zeros_like(p)
+        return state

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from internals import full_like, ones_like, tensor, zeros_like
+from internals import full_like, ones_like, zeros_like
 from internals.optim.optimizer import Optimizer, Params
 from internals.optim.options import (
     as_real,
     check_not_differentiable,
     check_rate,
     number,
-    step_dtype,
 )  # fmt: skip
 
 
@@ -59,16 +58,7 @@ class Rprop(Optimizer):
 
     def update(self, group: dict[str, Any]) -> None:
         shrink, grow = group["etas"]
-        for p in group["params"]:
-            grad = p.grad
-            if grad is None:
-                continue
-            if group["maximize"]:
-                grad = -grad
-            state = self.state[p]
-            if not state:
-                self._begin(state, p, number(group["lr"]))
-            state["step"].add_(1)
+        for p, grad, state in self._gradients(group):
             p, grad, prev, step_size = as_real(p, grad, state["prev"], state["step_size"])
             sign = grad.mul(prev).sign()
             factor = ones_like(sign).masked_fill_(sign > 0, grow).masked_fill_(sign < 0, shrink)
@@ -77,7 +67,6 @@ class Rprop(Optimizer):
             p.addcmul_(grad.sign(), step_size, value=-1)
             prev.copy_(grad)
 
-    def _begin(self, state: dict[str, Any], p: Any, lr: float) -> None:
-        state["step"] = tensor(0.0, dtype=step_dtype())
-        state["prev"] = zeros_like(p)
-        state["step_size"] = full_like(p, complex(lr, lr) if p.is_complex() else lr)
+    def _first_state(self, p: Any, group: dict[str, Any]) -> dict[str, Any]:
+        lr = number(group["lr"])
+        return {"prev": zeros_like(p), "step_size": full_like(p, complex(lr, lr) if p.is_complex() else lr)}
