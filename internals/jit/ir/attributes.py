@@ -8,14 +8,35 @@ How the real one differs: every kind is a class of its own, and a getter with a 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 KINDS = ("f", "fs", "i", "is", "s", "ss", "t", "ts", "g", "gs", "ty", "tys", "c", "cs", "ival")
+
+T = TypeVar("T")
+Getter = Callable[[Any, str], T]
+Setter = Callable[[Any, str, Any], Any]
 
 
 class Attribute(NamedTuple):
     kind: str
     value: Any
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _accessors(kind: str, convert: Callable[[Any], T]) -> tuple[Getter[T], Setter]:
+    """The getter of attributes of this kind, and the setter, which converts (`CREATE_ACCESSOR`)."""
+
+    def get(self: HasAttributes, name: str) -> T:
+        return self._get(name, kind)
+
+    def set_(self: HasAttributes, name: str, value: Any) -> Any:
+        return self.setAttribute(name, kind, convert(value))
+
+    return get, set_
 
 
 class HasAttributes:
@@ -75,92 +96,21 @@ class HasAttributes:
             )
         return found.value
 
-    def f(self, name: str) -> float:
-        return self._get(name, "f")
-
-    def f_(self, name: str, value: float) -> Any:
-        return self.setAttribute(name, "f", float(value))
-
-    def fs(self, name: str) -> list[float]:
-        return self._get(name, "fs")
-
-    def fs_(self, name: str, value: list[float]) -> Any:
-        return self.setAttribute(name, "fs", [float(v) for v in value])
-
-    def i(self, name: str) -> int:
-        return self._get(name, "i")
-
-    def i_(self, name: str, value: int) -> Any:
-        return self.setAttribute(name, "i", int(value))
-
-    def ints(self, name: str) -> list[int]:
-        """Kind `is`, which Python cannot spell."""
-        return self._get(name, "is")
-
-    def is_(self, name: str, value: list[int]) -> Any:
-        return self.setAttribute(name, "is", [int(v) for v in value])
-
+    f, f_ = _accessors("f", float)
+    fs, fs_ = _accessors("fs", lambda values: [float(v) for v in values])
+    i, i_ = _accessors("i", int)
+    ints, is_ = _accessors("is", lambda values: [int(v) for v in values])  # no method is called `is`
     ints_ = is_
-
-    def s(self, name: str) -> str:
-        return self._get(name, "s")
-
-    def s_(self, name: str, value: str) -> Any:
-        return self.setAttribute(name, "s", value)
-
-    def ss(self, name: str) -> list[str]:
-        return self._get(name, "ss")
-
-    def ss_(self, name: str, value: list[str]) -> Any:
-        return self.setAttribute(name, "ss", list(value))
-
-    def t(self, name: str) -> Any:
-        return self._get(name, "t")
-
-    def t_(self, name: str, value: Any) -> Any:
-        return self.setAttribute(name, "t", value)
-
-    def ts(self, name: str) -> list[Any]:
-        return self._get(name, "ts")
-
-    def ts_(self, name: str, value: list[Any]) -> Any:
-        return self.setAttribute(name, "ts", list(value))
-
-    def g(self, name: str) -> Any:
-        return self._get(name, "g")
-
-    def g_(self, name: str, value: Any) -> Any:
-        return self.setAttribute(name, "g", value)
-
-    def gs(self, name: str) -> list[Any]:
-        return self._get(name, "gs")
-
-    def gs_(self, name: str, value: list[Any]) -> Any:
-        return self.setAttribute(name, "gs", list(value))
-
-    def ty(self, name: str) -> Any:
-        return self._get(name, "ty")
-
-    def ty_(self, name: str, value: Any) -> Any:
-        return self.setAttribute(name, "ty", value)
-
-    def tys(self, name: str) -> list[Any]:
-        return self._get(name, "tys")
-
-    def tys_(self, name: str, value: list[Any]) -> Any:
-        return self.setAttribute(name, "tys", list(value))
-
-    def c(self, name: str) -> complex:
-        return self._get(name, "c")
-
-    def c_(self, name: str, value: complex) -> Any:
-        return self.setAttribute(name, "c", complex(value))
-
-    def ival(self, name: str) -> Any:
-        return self._get(name, "ival")
-
-    def ival_(self, name: str, value: Any) -> Any:
-        return self.setAttribute(name, "ival", value)
+    s, s_ = _accessors("s", _as_it_is)
+    ss, ss_ = _accessors("ss", list)
+    t, t_ = _accessors("t", _as_it_is)
+    ts, ts_ = _accessors("ts", list)
+    g, g_ = _accessors("g", _as_it_is)
+    gs, gs_ = _accessors("gs", list)
+    ty, ty_ = _accessors("ty", _as_it_is)
+    tys, tys_ = _accessors("tys", list)
+    c, c_ = _accessors("c", complex)
+    ival, ival_ = _accessors("ival", _as_it_is)
 
 
 def _copied(kind: str, value: Any) -> Any:

@@ -18,6 +18,7 @@ float64, `pow` is the C library's, one number at a time, as the remainders are; 
 AVX-512.
 
     bits                         casts, signs, powers of two
+    polynomials                  tables of coefficients, written out as multiplications and additions
     exponential, logarithm       exp exp2 expm1 tanh sigmoid sinh cosh, log log2 log10 log1p
     trigonometric, payne_hanek   sin cos tan
     inverse_trigonometric        asin acos atan atan2

@@ -22,6 +22,7 @@ from numpy import float32
 
 from ..language import inline, template
 from .bits import bits, power_of_two, rounder, scaled, with_sign_of
+from .polynomials import polynomial
 
 T = template("T")
 
@@ -160,25 +161,26 @@ def small_expm1(r: Any) -> Any:
     return r * r * small_quadratic(r) + r
 
 
-@inline(fastmath=("contract",))
-def small_quadratic(r: Any) -> Any:
-    """q(r) = (e^r - 1 - r) / r^2."""
-    if T is float32:
-        q = float32(0.0013882475144837525)
-        q = q * r + float32(0.0083665821907726)
-        q = q * r + float32(0.0416672023622681)
-        q = q * r + float32(0.1666654316086344)
-        q = q * r + float32(0.4999999814242849)
-    else:
-        q = T(2.0875335483280562e-09)
-        q = q * r + T(2.5109082191619446e-08)
-        q = q * r + T(2.7557402906912835e-07)
-        q = q * r + T(2.755724410177589e-06)
-        q = q * r + T(2.4801587171904565e-05)
-        q = q * r + T(0.0001984126988621054)
-        q = q * r + T(0.0013888888888962847)
-        q = q * r + T(0.008333333333321606)
-        q = q * r + T(0.041666666666666505)
-        q = q * r + T(0.16666666666666677)
-        q = q * r + T(0.5)
-    return q
+# q(r) = (e^r - 1 - r) / r^2
+small_quadratic = polynomial(
+    (
+        2.0875335483280562e-09,
+        2.5109082191619446e-08,
+        2.7557402906912835e-07,
+        2.755724410177589e-06,
+        2.4801587171904565e-05,
+        0.0001984126988621054,
+        0.0013888888888962847,
+        0.008333333333321606,
+        0.041666666666666505,
+        0.16666666666666677,
+        0.5,
+    ),
+    single=(
+        0.0013882475144837525,
+        0.0083665821907726,
+        0.0416672023622681,
+        0.1666654316086344,
+        0.4999999814242849,
+    ),
+)

@@ -22,6 +22,7 @@ from numpy import float32, inf, int32, int64, nan
 
 from ..language import inline, template
 from .bits import bits, from_bits
+from .polynomials import polynomial
 
 T = template("T")
 
@@ -96,20 +97,8 @@ def small_log1p(f: Any) -> Any:
     """log(1 + f) for 1 + f between sqrt(1/2) and sqrt(2)."""
     s = f / (T(2) + f)
     z = s * s
-    if T is float32:
-        p = float32(0.29624350410496425)
-        p = p * z + float32(0.3998836276139888)
-        p = p * z + float32(0.6666666683327507)
-    else:
-        p = T(0.14730386924279382)
-        p = p * z + T(0.15321092065677902)
-        p = p * z + T(0.18183265391776787)
-        p = p * z + T(0.22222204912633062)
-        p = p * z + T(0.2857142867284406)
-        p = p * z + T(0.39999999999778546)
-        p = p * z + T(0.6666666666666666)
     h = T(0.5) * f * f
-    return f - (h - s * (h + z * p))
+    return f - (h - s * (h + z * log1p_polynomial(z)))
 
 
 @inline(fastmath=("contract",))
@@ -126,3 +115,21 @@ def at_the_ends(x: Any, y: Any) -> Any:
     """y, or what a logarithm is of 0, of infinity, of negative numbers and of NaN."""
     y = y if x < T(inf) else x
     return y if x > T(0) else (T(-inf) if x == T(0) else T(nan))
+
+
+log1p_polynomial = polynomial(
+    (
+        0.14730386924279382,
+        0.15321092065677902,
+        0.18183265391776787,
+        0.22222204912633062,
+        0.2857142867284406,
+        0.39999999999778546,
+        0.6666666666666666,
+    ),
+    single=(
+        0.29624350410496425,
+        0.3998836276139888,
+        0.6666666683327507,
+    ),
+)

@@ -27,6 +27,7 @@ from numpy import float32, float64, int32, int64
 from ..language import inline, template
 from .bits import bits, from_bits
 from .payne_hanek import quadrant_any
+from .polynomials import polynomial
 
 T = template("T")
 
@@ -115,37 +116,46 @@ def tangent_in_quadrant(n: Any, r: Any) -> Any:
 def sine_of_small(r: Any) -> Any:
     """sin(r) for |r| <= pi/4, as r (1 + r^2 p(r^2)), which keeps the sign of zero."""
     z = r * r
-    if T is float32:
-        p = T(-0.00019516655443471592)
-        p = p * z + T(0.008332173539380499)
-        p = p * z + T(-0.16666654873361195)
-    else:
-        p = T(1.5896503249956407e-10)
-        p = p * z + T(-2.505075323817259e-08)
-        p = p * z + T(2.7557313661921602e-06)
-        p = p * z + T(-0.0001984126982972499)
-        p = p * z + T(0.008333333333322316)
-        p = p * z + T(-0.16666666666666632)
-    return r * (p * z + T(1))
+    return r * (sine_polynomial(z) * z + T(1))
 
 
 @inline(fastmath=("contract",))
 def cosine_of_small(r: Any) -> Any:
     """cos(r) for |r| <= pi/4, as 1 - (r^2 / 2 - r^4 p(r^2))."""
     z = r * r
-    if T is float32:
-        p = T(2.4432397300130982e-05)
-        p = p * z + T(-0.001388730969990391)
-        p = p * z + T(0.041666645550031786)
-    else:
-        p = T(-1.1358311375200887e-11)
-        p = p * z + T(2.0875696592426733e-09)
-        p = p * z + T(-2.755731414879098e-07)
-        p = p * z + T(2.4801587288748844e-05)
-        p = p * z + T(-0.0013888888888872895)
-        p = p * z + T(0.041666666666666595)
-    return T(1) - (T(0.5) * z - z * z * p)
+    return T(1) - (T(0.5) * z - z * z * cosine_polynomial(z))
 
+
+sine_polynomial = polynomial(
+    (
+        1.5896503249956407e-10,
+        -2.505075323817259e-08,
+        2.7557313661921602e-06,
+        -0.0001984126982972499,
+        0.008333333333322316,
+        -0.16666666666666632,
+    ),
+    single=(
+        -0.00019516655443471592,
+        0.008332173539380499,
+        -0.16666654873361195,
+    ),
+)
+cosine_polynomial = polynomial(
+    (
+        -1.1358311375200887e-11,
+        2.0875696592426733e-09,
+        -2.755731414879098e-07,
+        2.4801587288748844e-05,
+        -0.0013888888888872895,
+        0.041666666666666595,
+    ),
+    single=(
+        2.4432397300130982e-05,
+        -0.001388730969990391,
+        0.041666645550031786,
+    ),
+)
 
 sine_of_small_64: Any = sine_of_small.bind(T=float64)
 cosine_of_small_64: Any = cosine_of_small.bind(T=float64)
