@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,9 +20,7 @@ from internals.core.tensor_impl import TensorImpl
 
 from . import backend
 from .device_array import DeviceArray, flat, whole
-
-if TYPE_CHECKING:
-    from .language import Kernel
+from .language import Kernel
 
 Dim3 = tuple[int, int, int]
 THREADS = 256  # in a block, unless a kernel wants otherwise

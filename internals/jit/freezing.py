@@ -22,11 +22,11 @@ How the real one differs: its analysis knows the objects behind attributes and i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from internals.core.tensor_impl import TensorImpl
 
-from .ir import ClassType, all_nodes
+from .ir import ClassType, Graph, Node, Value, all_nodes
 from .ir.constants import is_constant_value
 from .names import take_name
 from .operators.alias_analysis import AliasDb
@@ -46,9 +46,6 @@ from .passes.pack_convolutions import pack_convolutions
 from .passes.peephole import peephole
 from .script_function import ScriptFunction
 from .script_module import RecursiveScriptModule, ScriptModule, get_attribute
-
-if TYPE_CHECKING:
-    from .ir import Graph, Node, Value
 
 IMMUTABLE = (bool, int, float, complex, str, type(None))
 Slot = tuple[int, str]  # an attribute: id of the module that has it, its name

@@ -22,17 +22,15 @@ from __future__ import annotations
 
 import keyword
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.jit.ir import Block, FunctionType, Graph, ListType, Node, OptionalType, Type, Value, base_name
 
 from .passes.pack_convolutions import without_packed_groups
 from .python_expressions import Expressions
 from .python_inlining import constants_in_order, inlined_nodes, is_constant
+from .schema import Argument, FunctionSchema
 from .script_function import schema_of_graph
-
-if TYPE_CHECKING:
-    from .schema import Argument, FunctionSchema
 
 LONG_LINE = 40
 FOREVER = 2**63 - 1  # the trip count of a while loop

@@ -11,12 +11,10 @@ How the real one differs: `jit.script` compiles the user's classes to such types
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from .ir.class_type import ClassType
 from .script_function import ScriptMethod
-
-if TYPE_CHECKING:
-    from .ir.class_type import ClassType
 
 
 class ScriptObject:

@@ -10,12 +10,9 @@ How the real one differs: it calls the CUDA runtime directly, so its algorithm c
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from internals.cuda.driver import DeviceOutOfMemory
-
-if TYPE_CHECKING:
-    from internals.cuda.driver import Driver
+from internals.cuda.driver import DeviceOutOfMemory, Driver
 
 
 class StreamEvent(Protocol):

@@ -11,13 +11,12 @@ How the real one differs: the second half is C++, and has a parser of its own fo
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from internals.jit.script_function import ScriptFunction
 
 from .compiler import compile_def, compile_with_schema
 from .errors import FrontendError, FrontendTypeError, NotSupportedError, UnsupportedNodeError
-
-if TYPE_CHECKING:
-    from internals.jit.script_function import ScriptFunction
 
 __all__ = [
     "FrontendError", "FrontendTypeError", "NotSupportedError", "UnsupportedNodeError", "compile_def", "compile_with_schema",

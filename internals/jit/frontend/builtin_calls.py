@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import internals
 from internals.aten.pytorch_names import advice
-from internals.jit.ir import TupleType, Value
+from internals.jit.ir import SourceRange, TupleType, Value
 from internals.jit.operators import find_operators
 from internals.jit.operators.registry import all_operators
 
@@ -29,8 +29,6 @@ from .schema_matching import Matched, NamedValue, match_schemas
 from .source import SourceContext, parse_module
 
 if TYPE_CHECKING:
-    from internals.jit.ir import SourceRange
-
     from .compiler import Compiler
 
 SCALAR_ON_THE_LEFT = """

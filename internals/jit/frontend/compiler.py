@@ -36,6 +36,7 @@ from internals.jit.ir import (
     Graph,
     ListType,
     NoneType,
+    SourceRange,
     TupleType,
     Type,
     Value,
@@ -59,9 +60,6 @@ from .signatures import schema_of_def, type_of_annotation
 from .sugared_values import SimpleValue, SugaredValue
 
 if TYPE_CHECKING:
-    from internals.jit.ir import SourceRange
-    from internals.jit.schema import FunctionSchema
-
     from .refinement import Condition
 
 Resolver = Callable[[str], Any]  # may also have what `archive_names.Namespace` has

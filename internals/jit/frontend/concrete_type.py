@@ -16,9 +16,9 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from internals.jit.ir import ClassAttribute, ClassType
+from internals.jit.ir import ClassAttribute, ClassType, SourceRange
 from internals.jit.names import qualified_name, take_name
 from internals.jit.script_function import ScriptFunction
 
@@ -26,15 +26,9 @@ from . import modifiers, recursion
 from .build_tree import default_arguments, tree_of
 from .compiler import compile_with_schema
 from .module_value import ModuleValue
-from .resolution import closure_resolver
+from .resolution import Resolver, closure_resolver
 from .source import ParsedFunction, parse_text
 from .sugared_values import BeingCompiled
-
-if TYPE_CHECKING:
-    from internals.jit.ir import SourceRange
-    from internals.jit.script_function import ScriptFunction
-
-    from .resolution import Resolver
 
 
 class ConcreteType:

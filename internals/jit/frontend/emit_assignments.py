@@ -20,6 +20,7 @@ from internals.jit.ir import (
     ListType,
     NumberType,
     OptionalType,
+    SourceRange,
     TensorType,
     Type,
     Value,
@@ -32,8 +33,6 @@ from .schema_matching import NamedValue
 from .sugared_values import BuiltinFunction, MagicMethod, SimpleValue, SugaredValue
 
 if TYPE_CHECKING:
-    from internals.jit.ir import SourceRange
-
     from .compiler import Compiler
 
 

@@ -11,7 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from internals.jit.ir import DictType, ListType, StringType, TensorType, Type, Value, unify_type_list, unify_types
+from internals.jit.ir import (
+    Block,
+    DictType,
+    ListType,
+    SourceRange,
+    StringType,
+    TensorType,
+    Type,
+    Value,
+    unify_type_list,
+    unify_types,
+)
 from internals.jit.ir.constants import constant_of, is_constant
 
 from . import tree
@@ -24,8 +35,6 @@ from .schema_matching import NamedValue, unwrap_optional
 from .sugared_values import BuiltinFunction, MagicMethod, SimpleValue, SpecialForm, SugaredValue
 
 if TYPE_CHECKING:
-    from internals.jit.ir import Block, SourceRange
-
     from .compiler import Compiler
 
 

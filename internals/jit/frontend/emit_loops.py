@@ -13,7 +13,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from internals.jit.ir import DictType, IntType, ListType, StringType, TensorType, Type, Value
+from internals.jit.ir import (
+    DictType,
+    IntType,
+    ListType,
+    SourceRange,
+    StringType,
+    TensorType,
+    Type,
+    Value,
+)
 
 from . import tree
 from .emit_assignments import assign_all, check_targets
@@ -24,8 +33,6 @@ from .schema_matching import NamedValue
 from .sugared_values import SimpleValue, SugaredValue
 
 if TYPE_CHECKING:
-    from internals.jit.ir import SourceRange
-
     from .compiler import Compiler
 
 EmitBody = Callable[[], None]

@@ -11,7 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from internals.jit.ir import AnyType, Block, ClassType, NoneType, StringType, TensorType, Value, unify_types
+from internals.jit.ir import (
+    AnyType,
+    Block,
+    ClassType,
+    NoneType,
+    SourceRange,
+    StringType,
+    TensorType,
+    Value,
+    unify_types,
+)
 
 from . import tree
 from .context_managers import emit_with_items
@@ -25,8 +35,6 @@ from .schema_matching import NamedValue, try_convert_to_type
 from .sugared_values import ExceptionMessage, ExceptionValue, SimpleValue
 
 if TYPE_CHECKING:
-    from internals.jit.ir import SourceRange
-
     from .compiler import Compiler
 
 

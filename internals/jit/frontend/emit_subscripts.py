@@ -21,6 +21,7 @@ from internals.jit.ir import (
     ListType,
     NoneType,
     OptionalType,
+    SourceRange,
     TensorType,
     TupleType,
     Type,
@@ -34,8 +35,6 @@ from .schema_matching import NamedValue, convertible_to_list
 from .sugared_values import SimpleValue, SugaredTuple, SugaredValue
 
 if TYPE_CHECKING:
-    from internals.jit.ir import SourceRange
-
     from .compiler import Compiler
 
 LONG = 4

@@ -15,17 +15,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from internals.jit.ir import ListType, Type, Value, unshaped
+from internals.jit.ir import Block, ListType, SourceRange, Type, Value, unshaped
 
 from .error_report import error, spell
 from .schema_matching import EMPTY_LISTS, try_convert_to_type
-from .sugared_values import SimpleValue
+from .sugared_values import SimpleValue, SugaredValue
 
 if TYPE_CHECKING:
-    from internals.jit.ir import Block, SourceRange
-
     from .compiler import Compiler
-    from .sugared_values import SugaredValue
 
 
 class Environment:

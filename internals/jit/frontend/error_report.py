@@ -26,8 +26,6 @@ from typing import TYPE_CHECKING
 from internals.jit.ir import NumberType, SourceRange, TensorType, Type
 
 if TYPE_CHECKING:
-    from internals.jit.ir import SourceRange
-
     from . import tree
 
 

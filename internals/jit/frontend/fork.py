@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from internals.jit.ir import FutureType, Graph, Node, Value
+from internals.jit.ir import FutureType, Graph, Node, SourceRange, Value
 
 from . import tree
 from .error_report import error
@@ -18,8 +18,6 @@ from .schema_matching import NamedValue
 from .sugared_values import SimpleValue, SugaredValue
 
 if TYPE_CHECKING:
-    from internals.jit.ir import SourceRange
-
     from .compiler import Compiler
 
 

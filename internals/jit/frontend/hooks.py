@@ -28,8 +28,6 @@ from .compiler import compile_with_schema
 from .resolution import closure_resolver
 
 if TYPE_CHECKING:
-    from internals.jit.script_function import ScriptFunction
-
     from .concrete_type import ConcreteType
 
 

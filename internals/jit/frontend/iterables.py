@@ -16,14 +16,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from internals.jit.ir import IntType, Type, Value
+from internals.jit.ir import IntType, SourceRange, Type, Value
 
 from .error_report import error, spell
 from .sugared_values import SimpleValue, SugaredTuple, SugaredValue
 
 if TYPE_CHECKING:
-    from internals.jit.ir import SourceRange
-
     from .compiler import Compiler
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from internals.jit.ir import ClassType, NoneType, StringType, TupleType, Type, Value
+from internals.jit.ir import ClassType, NoneType, SourceRange, StringType, TupleType, Type, Value
 from internals.jit.ir.constants import constant_of, is_constant
 
 from .error_report import error
@@ -33,8 +33,6 @@ from .sugared_values import (
 )
 
 if TYPE_CHECKING:
-    from internals.jit.ir import SourceRange
-
     from .compiler import Compiler
 
 Args = Sequence[NamedValue]

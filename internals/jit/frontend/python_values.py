@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from internals.core.device import device
 from internals.functional.scripting import BooleanDispatch, annotate, dispatches, isinstance_, overloads
-from internals.jit.ir import NoneType, TensorType, TupleType, Type, Value
+from internals.jit.ir import NoneType, SourceRange, TensorType, TupleType, Type, Value
 from internals.jit.ir.constants import constant_of, is_constant
 from internals.jit.ir.enums import enum_code
 from internals.jit.runtime.future import fork
@@ -45,8 +45,6 @@ from .sugared_values import (
 )
 
 if TYPE_CHECKING:
-    from internals.jit.ir import SourceRange
-
     from .compiler import Compiler
 
 Args = Sequence[NamedValue]

@@ -12,24 +12,19 @@ import inspect
 import weakref
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.functional.scripting import dispatches, overloads
 from internals.jit.names import qualified_name, take_name
 from internals.jit.script_function import ScriptFunction
 
-from . import modifiers
+from . import modifiers, tree
 from .build_tree import VARIABLE_ARGUMENTS, default_arguments, tree_of
 from .builtin_table import find_builtin
 from .errors import NotSupportedError
 from .resolution import closure_resolver
 from .signatures import fitting_defaults
 from .sugared_values import BeingCompiled
-
-if TYPE_CHECKING:
-    from internals.jit.script_function import ScriptFunction
-
-    from . import tree
 
 _compiled: weakref.WeakKeyDictionary[Any, ScriptFunction] = weakref.WeakKeyDictionary()
 _in_progress: dict[Any, BeingCompiled] = {}

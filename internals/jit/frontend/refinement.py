@@ -29,6 +29,7 @@ from internals.jit.ir import (
     ListType,
     NoneType,
     OptionalType,
+    SourceRange,
     TupleType,
     Type,
     Value,
@@ -40,8 +41,6 @@ from .error_report import error, spell
 from .sugared_values import SimpleValue, SpecialForm
 
 if TYPE_CHECKING:
-    from internals.jit.ir import SourceRange
-
     from .compiler import Compiler
 
 Known = dict[str, Type]

@@ -30,6 +30,7 @@ from internals.jit.ir import (
     NoneType,
     NumberType,
     OptionalType,
+    SourceRange,
     StringType,
     TensorType,
     TupleType,
@@ -43,8 +44,6 @@ from internals.jit.type_variables import match_type_variables
 from .error_report import error, spell
 
 if TYPE_CHECKING:
-    from internals.jit.ir import SourceRange
-
     from .compiler import Compiler
 
 

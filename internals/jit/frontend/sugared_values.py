@@ -24,6 +24,7 @@ from internals.jit.ir import (
     DictType,
     IntType,
     ListType,
+    SourceRange,
     StringType,
     TensorType,
     TupleType,
@@ -38,8 +39,6 @@ from .error_report import error, spell
 from .schema_matching import NamedValue, match_schema
 
 if TYPE_CHECKING:
-    from internals.jit.ir import SourceRange
-
     from .compiler import Compiler
 
 

@@ -11,20 +11,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.core.dispatch_key import RECORDS
 from internals.core.dtype import dtype, get_default_dtype
 from internals.core.geometry import Geometry
 from internals.core.grad_mode import is_grad_enabled
 from internals.core.hot import hot
+from internals.jit.ir import Graph, Node
 from internals.jit.runtime.node_functions import run_subgraph
 
 from .fused_kernel import remember, unfused_kernel
 from .settings import Choices, is_enabled, settings
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Graph, Node
 
 MOST_WAYS = 1 << 10  # kinds of arguments that are remembered
 

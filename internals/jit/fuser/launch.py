@@ -11,12 +11,13 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from internals.aten.compiled.scratch import Scratch
 from internals.core.device import CPU
 from internals.core.hot import hot
 from internals.core.tensor_impl import backed_ptr, empty
+from internals.jit.ir import Graph
 
 from .functions import NAMES as FUNCTIONS
 from .fused_kernel import FusedKernel, remember
@@ -29,9 +30,6 @@ from .row_steps import short_values
 from .settings import GRAIN
 from .steps import Array, NotFusable, Number, Output, Piece, Program, Read, Rows, Step
 from .walk import Walk, walk_over, walk_over_rows
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Graph
 
 __all__ = ["Launch", "NotFusable", "plan"]
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.aten.native.joining import prepare_cat
 from internals.aten.native.pointwise_ternary import where_self
@@ -31,6 +31,7 @@ from internals.core.geometry import Geometry, bytes_spanned, contiguous_geometry
 from internals.core.grad_mode import set_grad_mode
 from internals.core.storage import Storage
 from internals.core.tensor_impl import TensorImpl, make
+from internals.jit.ir import Graph, Node, Value
 from internals.jit.passes.fuser_rows import OF_ROWS
 from internals.jit.passes.overloads import overload_of
 from internals.jit.runtime.node_functions import function_of
@@ -38,9 +39,6 @@ from internals.jit.runtime.node_functions import function_of
 from .names import Names
 from .row_steps import add_row_steps
 from .steps import LateCall, NotFusable, Number, Output, Piece, Program, Read, Rows, Step
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Graph, Node, Value
 
 DTYPES = (dt.float32, dt.float64, dt.int64, dt.int32, dt.int16, dt.int8, dt.uint8, dt.bool_)
 

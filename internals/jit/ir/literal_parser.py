@@ -14,7 +14,7 @@ elements, and leaves the memory of a `<Tensor>` as it happens to be.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import functions as fn
 from internals.construction.tensor_new import tensor
@@ -24,12 +24,10 @@ from internals.core.tensor_impl import TensorImpl
 from internals.core.token_reader import IDENT, NUMBER, STRING, Token, TokenReader
 
 from .graph import Graph
+from .node import Node
 from .tensor_type import TensorType
 from .type_parser import DTYPES, TypeParser
 from .types import BoolType, ComplexType, DeviceObjType, DictType, FloatType, ListType, OptionalType, TupleType, Type
-
-if TYPE_CHECKING:
-    from .node import Node
 
 WORDS: dict[str, Any] = {"True": True, "False": False, "None": None, "inf": float("inf"), "nan": float("nan")}
 NUMBERS: dict[type[Type], type] = {BoolType: bool, FloatType: float, ComplexType: complex}

@@ -9,7 +9,7 @@ whether the tensor is dense.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +19,6 @@ from internals.core.dtype import dtype as DType
 from .types import CONTAINERS, Text, Type
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from internals.core.device import device as Device
 
 Sizes = tuple["int | None", ...]

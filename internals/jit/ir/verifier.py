@@ -24,16 +24,13 @@ to report a bug; types and schemas are not checked again once a graph is made.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 from .block import Block
+from .graph import Graph
 from .node import Node
 from .types import Type
 from .value import Use, Value, is_valid_name
 from .verifier_rules import Broken, check_kind
-
-if TYPE_CHECKING:
-    from .graph import Graph
 
 
 class VerificationError(RuntimeError):

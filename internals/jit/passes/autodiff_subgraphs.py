@@ -18,8 +18,7 @@ inputs without their history. Today whether a gradient is required is seen while
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from internals.jit.ir import Block, Graph, Node
 from internals.jit.operators.properties import changes_grad_mode
 from internals.jit.passes.cse import cse
 from internals.jit.passes.dce import dce
@@ -35,9 +34,6 @@ from internals.jit.passes.subgraph_utils import (
     unmerge,
 )
 from internals.jit.passes.symbolic_gradients import is_differentiable
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Block, Graph, Node
 
 GROUP = "prim::DifferentiableGraph"
 CREATE_THRESHOLD = 2

@@ -24,17 +24,14 @@ to is left alone. An `add` whose alpha is not 1 is no plain sum and ends a tree;
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from internals.jit.ir import Block, Graph, Node, Value
 from internals.jit.operators.properties import changes_grad_mode
 from internals.jit.passes.dce import dce
 from internals.jit.passes.overloads import constant, overload_of
 from internals.jit.passes.peephole import peephole
 from internals.jit.passes.registry import graph_pass
 from internals.jit.passes.subgraph_utils import Reorder
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Block, Graph, Node, Value
 
 MIN_LEAVES = 4
 MIN_PRODUCTS = 8

@@ -19,17 +19,14 @@ How the real one differs: it does not look at the dtypes. Today it leaves addmm 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from internals.core.dtype import dtype as DType
 from internals.core.tensor_impl import TensorImpl
-from internals.jit.ir import TensorType
+from internals.jit.ir import Block, Graph, Node, TensorType, Value
 from internals.jit.passes.dce import dce
 from internals.jit.passes.overloads import constant, overload_of
 from internals.jit.passes.registry import graph_pass
-
-if TYPE_CHECKING:
-    from internals.core.dtype import dtype as DType
-    from internals.jit.ir import Block, Graph, Node, Value
 
 WITH_A_TENSOR = (
     "aten::add.Tensor", "aten::sub.Tensor", "aten::mul.Tensor", "aten::div.Tensor", "aten::div.Tensor_mode", "aten::floor_divide"

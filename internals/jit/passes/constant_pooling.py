@@ -15,15 +15,12 @@ How the real one differs: it takes 0.0 and -0.0 for the same constant (see `node
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING
 
+from internals.jit.ir import Block, Graph, Node
 from internals.jit.operators.alias_analysis import AliasDb
 from internals.jit.passes.aliasing import safe_to_merge
 from internals.jit.passes.node_equality import node_key
 from internals.jit.passes.registry import graph_pass
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Block, Graph, Node
 
 
 @graph_pass("every constant once, at the top")

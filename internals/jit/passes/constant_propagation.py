@@ -24,11 +24,11 @@ time, with whatever the last caller wrote into it. And it sets no limit on the s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.autograd.grad_mode import no_grad
 from internals.core.tensor_impl import TensorImpl
-from internals.jit.ir import constant_of, is_constant
+from internals.jit.ir import Block, Graph, Node, Value, constant_of, is_constant
 from internals.jit.operators.alias_analysis import AliasDb
 from internals.jit.passes.aliasing import escapes, is_written
 from internals.jit.passes.control_flow import erase_carried, erase_if_output, splice
@@ -36,9 +36,6 @@ from internals.jit.passes.dce import dce
 from internals.jit.passes.folding_limits import TOTAL, fits, is_affordable, moderately, nbytes
 from internals.jit.passes.node_equality import value_key
 from internals.jit.passes.registry import graph_pass
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Block, Graph, Node, Value
 
 NEVER_RUN = (
     "prim::Constant", "prim::Uninitialized", "prim::AutogradZero", "prim::Undefined", "prim::unchecked_cast",

@@ -16,16 +16,13 @@ How the real one differs: nothing in the rules; 1.0.1 lacked the last one.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING
 
+from internals.jit.ir import Block, Graph, Node
 from internals.jit.operators.alias_analysis import AliasDb
 from internals.jit.operators.properties import changes_grad_mode
 from internals.jit.passes.aliasing import is_written, safe_to_merge
 from internals.jit.passes.node_equality import node_key
 from internals.jit.passes.registry import graph_pass
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Block, Graph, Node
 
 Seen = dict[Hashable, "Node"]
 

@@ -22,17 +22,13 @@ keeps every operator that writes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from internals.jit.ir import Block, Graph, Node, Value
 from internals.jit.operators.alias_analysis import AliasDb
+from internals.jit.operators.memory_dag import Element
 from internals.jit.passes.control_flow import erase_carried, erase_if_output
 from internals.jit.passes.registry import graph_pass
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from internals.jit.ir import Block, Graph, Node, Value
-    from internals.jit.operators.memory_dag import Element
 
 
 @graph_pass("dead code")

@@ -18,18 +18,14 @@ neither does this, the executor of `df` does.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from internals.jit.ir import Graph
+from internals.jit.ir import Block, Graph, Node, Value
 from internals.jit.ir.tensor_type import TensorType
 from internals.jit.passes.constant_pooling import constant_pooling
 from internals.jit.passes.cse import cse
 from internals.jit.passes.dce import dce
 from internals.jit.passes.registry import verify_after_every_pass
 from internals.jit.passes.symbolic_gradients import autograd_add, gradient_of
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Block, Graph, Node, Value
 
 
 @dataclass

@@ -15,16 +15,22 @@ How the real one differs: it leaves the type `bool` on a bool constant that has 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from internals.construction.tensor_new import tensor
 from internals.core import dtype as dt
 from internals.core.device import device
-from internals.jit.ir import BoolType, ComplexType, FloatType, IntType, NumberType, TensorType, Value, constant_of
+from internals.jit.ir import (
+    Block,
+    BoolType,
+    ComplexType,
+    FloatType,
+    Graph,
+    IntType,
+    NumberType,
+    TensorType,
+    Value,
+    constant_of,
+)
 from internals.jit.passes.registry import graph_pass
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Block, Graph
 
 CONVERSIONS = ("aten::Int", "aten::Float", "aten::Bool", "aten::IntImplicit", "aten::FloatImplicit", "aten::ScalarImplicit",
                "prim::NumToTensor")  # fmt: skip

@@ -9,13 +9,8 @@ How the real one differs: nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from internals.jit.ir import unshaped
+from internals.jit.ir import Block, Graph, Value, unshaped
 from internals.jit.passes.registry import graph_pass
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Block, Graph, Value
 
 
 @graph_pass("shapes forgotten")

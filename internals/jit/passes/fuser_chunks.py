@@ -15,18 +15,14 @@ How the real one differs: the same steps.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
+from internals.jit.ir import Block, Node, Value
 from internals.jit.ir.tensor_type import TensorType
 from internals.jit.ir.types import ListType
 from internals.jit.passes.fuser_rows import OF_ROWS
 from internals.jit.passes.overloads import overload_of
 from internals.jit.passes.subgraph_utils import clone_into, is_tensor, replace_input, reverse_topological, subgraph_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from internals.jit.ir import Block, Node, Value
 
 BROADCASTING_CHUNK = "prim::BroadcastingChunk"
 CASTS = ("aten::type_as", "aten::to")  # of a second tensor only the dtype counts, not the size

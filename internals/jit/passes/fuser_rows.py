@@ -11,14 +11,12 @@ How the real one differs: 1.0.1 fuses pointwise operations only.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from internals.jit.ir import Node
 from internals.jit.ir.tensor_type import TensorType
 from internals.jit.passes.overloads import NOT_CONSTANT, constant, named_constant, overload_of
 from internals.jit.passes.subgraph_utils import is_tensor
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Node
 
 SOFTMAX = frozenset({"aten::softmax.int", "aten::log_softmax.int"})
 LAYER_NORM = "aten::layer_norm"

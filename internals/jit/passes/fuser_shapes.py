@@ -12,16 +12,12 @@ How the real one differs: the same; it writes expressions for all values of a gr
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from internals.jit.ir import Block, Node, Value
 from internals.jit.ir.types import IntType, ListType
 from internals.jit.passes.fuser_chunks import CASTS, broadcast_sizes
 from internals.jit.passes.fuser_rows import LAYER_NORM, REDUCTIONS
 from internals.jit.passes.overloads import overload_of
 from internals.jit.passes.subgraph_utils import is_tensor, subgraph_of
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Block, Node, Value
 
 
 def drop_outputs_used_only_in_size(group: Node) -> None:

@@ -25,10 +25,10 @@ groups, and a chunk is not pushed through an operation if broadcasting could cha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated.op_facts import POINTWISE
-from internals.jit.ir import Graph
+from internals.jit.ir import Block, Graph, Node, Value
 from internals.jit.operators.properties import changes_grad_mode
 from internals.jit.passes.cse import cse
 from internals.jit.passes.dce import dce
@@ -45,9 +45,6 @@ from internals.jit.passes.subgraph_utils import (
     reverse_topological,
     subgraph_of,
 )
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Block, Graph, Node, Value
 
 GROUP = "prim::FusionGroup"
 SUM_TO_SIZE = "prim::SumToSize"

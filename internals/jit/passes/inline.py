@@ -24,14 +24,10 @@ with the function. It has no limit.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from internals.jit.ir import ClassType, FunctionType, all_nodes
+from internals.jit.ir import Block, ClassType, FunctionType, Graph, Node, all_nodes
 from internals.jit.passes.registry import graph_pass
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Block, Graph, Node
-
 
 MOST, SHARE = 1 << 13, 64
 

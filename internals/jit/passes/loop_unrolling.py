@@ -24,15 +24,11 @@ How the real one differs: 1.0.1 ran the body of `for i in range(0)` once when it
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from internals.jit.ir import Block, Graph, Node, Value
 from internals.jit.ir.types import IntType
 from internals.jit.passes.dce import dce
 from internals.jit.passes.overloads import constant
 from internals.jit.passes.registry import graph_pass
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Block, Graph, Node, Value
 
 UNROLL_FACTOR = 8
 MAX_BODY_SIZE = 32

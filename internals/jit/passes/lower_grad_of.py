@@ -16,13 +16,8 @@ How the real one differs: today the condition is `prim::AutogradAnyNonZero` and 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from internals.jit.ir import BoolType
+from internals.jit.ir import Block, BoolType, Graph, Node
 from internals.jit.passes.registry import graph_pass
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Block, Graph, Node
 
 
 @graph_pass("GradOf becomes If")

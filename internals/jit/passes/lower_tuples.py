@@ -19,14 +19,9 @@ return a tuple nobody reads.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from internals.jit.ir import TupleType, constant_of
+from internals.jit.ir import Block, Graph, Node, TupleType, Value, constant_of
 from internals.jit.passes.dce import dce
 from internals.jit.passes.registry import graph_pass
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Block, Graph, Node, Value
 
 READS = ("prim::TupleUnpack", "prim::TupleIndex", "prim::TupleSlice")
 MAY_HOLD_TUPLES = ("prim::If", "prim::Loop", "prim::Param", "prim::Uninitialized", "prim::PythonOp")

@@ -31,11 +31,11 @@ tensors between them (`frozen_ops_to_mkldnn.cpp`), which cannot be saved; Induct
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals.core.tensor_impl import TensorImpl
-from internals.jit.ir import all_nodes
+from internals.jit.ir import Block, Graph, Node, Use, Value, all_nodes
 from internals.jit.operators.alias_analysis import AliasDb
 from internals.jit.operators.properties import changes_grad_mode
 from internals.jit.passes.cse import cse
@@ -50,9 +50,6 @@ from internals.jit.passes.subgraph_utils import (
     subgraph_of,
     unmerge,
 )
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Block, Graph, Node, Use, Value
 
 GROUP = "prim::ConvolutionGroup"
 CONVOLUTIONS = ("aten::conv2d", "aten::_convolution")

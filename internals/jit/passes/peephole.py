@@ -16,8 +16,7 @@ as there `x + 0` becomes x, though -0.0 + 0 is 0.0: the plans of the talk would 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from internals.jit.ir import Block, Graph, Node, Value
 from internals.jit.passes.aliasing import safe_to_merge
 from internals.jit.passes.dce import dce
 from internals.jit.passes.peephole_lists import LIST_RULES
@@ -25,9 +24,6 @@ from internals.jit.passes.peephole_numbers import NUMBER_RULES
 from internals.jit.passes.peephole_rules import Constant, Facts, Rule, group
 from internals.jit.passes.peephole_tensors import TENSOR_RULES
 from internals.jit.passes.registry import graph_pass
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Block, Graph, Node, Value
 
 RULES: tuple[Rule, ...] = (*TENSOR_RULES, *NUMBER_RULES, *LIST_RULES)
 

@@ -8,14 +8,11 @@ How the real one differs: it can also learn the length of a list from a conditio
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from internals.jit.ir import ListType
+from internals.jit.ir import ListType, Node, Value
 from internals.jit.passes.overloads import constant
 from internals.jit.passes.peephole_rules import Constant, Facts, Rule
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Node, Value
 
 LONGEST = 1 << 10  # elements of a list that was joined
 

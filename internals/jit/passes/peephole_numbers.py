@@ -5,26 +5,24 @@ How the real one differs: see `peephole.py`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.jit.ir import (
     AnyType,
     BoolType,
     FloatType,
     IntType,
+    Node,
     NoneType,
     OptionalType,
     StringType,
     TensorType,
     Type,
+    Value,
     VarType,
 )
 from internals.jit.passes.overloads import constant
 from internals.jit.passes.peephole_rules import Constant, Facts, Rule
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Node, Value
-
 
 # Arithmetic of ints
 

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from internals.jit.ir import Graph, Node, Value
 from internals.jit.operators.alias_analysis import AliasDb
 from internals.jit.passes.aliasing import is_written
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Graph, Node, Value
 
 
 class Constant(NamedTuple):

@@ -8,15 +8,12 @@ How the real one differs: see `peephole.py`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from internals.jit.ir import TensorType
+from internals.jit.ir import Node, TensorType, Value
 from internals.jit.passes.aliasing import escapes
 from internals.jit.passes.overloads import constant
 from internals.jit.passes.peephole_rules import Constant, Facts, Rule
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Node, Value
 
 NO_TYPE = TensorType.get()
 

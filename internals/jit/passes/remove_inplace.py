@@ -27,17 +27,13 @@ How the real one differs: `remove_inplace_ops`, for exporters, replaces every `a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from internals._generated.op_facts import POINTWISE
-from internals.jit.ir import TensorType
+from internals.jit.ir import Block, Graph, Node, TensorType, Value
 from internals.jit.operators.alias_analysis import AliasDb
 from internals.jit.passes.overloads import overload_of
 from internals.jit.passes.registry import graph_pass
 from internals.jit.passes.shape_trials import keeps_dtype
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Block, Graph, Node, Value
 
 LIKE = {"aten::zero_": "aten::zeros_like", "aten::fill_": "aten::full_like"}
 

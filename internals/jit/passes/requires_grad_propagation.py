@@ -20,15 +20,11 @@ the type is None), and is treated as "may" by those who read it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from internals.core.dtype import FLOATING
+from internals.jit.ir import Block, Graph, Node, Value
 from internals.jit.ir.tensor_type import TensorType
 from internals.jit.passes.registry import graph_pass
 from internals.jit.passes.subgraph_utils import Reorder
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Block, Graph, Node, Value
 
 Answer = bool | None
 

@@ -17,12 +17,13 @@ with `aten::expand`, where sizes were known. Today shapes come from running (pro
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated.op_facts import INPLACE_VIEW
 from internals.core.device import device as Device
 from internals.core.dtype import bool_ as bool_dtype
 from internals.core.dtype import float64, int64
+from internals.jit.ir import Block, Graph, Node, Value
 from internals.jit.ir.block import all_nodes
 from internals.jit.ir.tensor_type import TensorType
 from internals.jit.ir.types import TupleType
@@ -32,9 +33,6 @@ from internals.jit.operators.second_names import first_name
 from internals.jit.passes.overloads import constant
 from internals.jit.passes.registry import graph_pass
 from internals.jit.passes.shape_trials import result_types
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Block, Graph, Node, Value
 
 RESIZING = frozenset({"aten::data", *(f"aten::{name.partition('.')[0]}" for name in INPLACE_VIEW)})
 

@@ -21,7 +21,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from internals._generated import ops
 from internals.core.device import CPU, META
@@ -31,13 +31,11 @@ from internals.core.dtype import complex64, float32, float64, get_default_dtype,
 from internals.core.dtype import dtype as DType
 from internals.core.grad_mode import set_grad_mode
 from internals.core.tensor_impl import TensorImpl
+from internals.jit.ir import Node, Value
 from internals.jit.ir.tensor_type import TensorType
 from internals.jit.ir.types import ListType
 from internals.jit.operators.registry import accepts, find_operator, find_operators
 from internals.jit.passes.overloads import NOT_CONSTANT, constant, overload_of
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Node, Value
 
 Slot = tuple[Any, ...]
 REFUSED, NO_PART = object(), object()

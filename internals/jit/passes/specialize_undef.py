@@ -21,14 +21,9 @@ How the real one differs: in 1.0.1 an unknown input of a GradOf is an internal e
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from internals.jit.ir import TensorType
+from internals.jit.ir import Block, Graph, Node, TensorType, Value
 from internals.jit.passes.control_flow import splice
 from internals.jit.passes.registry import graph_pass
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Block, Graph, Node, Value
 
 MISSING_KINDS = ("prim::Undefined", "prim::AutogradZero")
 MISSING, THERE, UNKNOWN = "missing", "there", "unknown"

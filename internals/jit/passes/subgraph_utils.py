@@ -17,15 +17,10 @@ graphs that write to something at all.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
 
-from internals.jit.ir import Graph, TensorType, all_nodes
+from internals.jit.ir import Block, Graph, Node, TensorType, Value, all_nodes
 from internals.jit.operators.alias_analysis import AliasDb
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from internals.jit.ir import Block, Node, Value
 
 CALLS = frozenset(("prim::PythonOp", "prim::CallFunction", "prim::CallMethod", "prim::SetAttr", "prim::fork"))
 

@@ -35,18 +35,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated.op_facts import DERIVATIVES, OUTPUTS, POINTWISE, SAME_AS
 from internals.core.dtype import BY_CODE
-from internals.jit.ir import Graph
+from internals.jit.ir import Graph, Node, Value
 from internals.jit.ir.tensor_type import TensorType
 from internals.jit.ir.types import ListType
 from internals.jit.passes.overloads import NOT_CONSTANT, constant, named_constant, overload_of
 from internals.jit.passes.sym import NotSymbolic, Sym, emit, evaluate
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Node, Value
 
 # Lines beside those of `derivatives`, and why.
 EXCEPTIONS: dict[str, dict[str, str]] = {

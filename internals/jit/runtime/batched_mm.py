@@ -9,14 +9,12 @@ How the real one differs: operands that are stored transposed are put together t
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
+from internals.jit.ir import Node
 
 from .node_functions import node_function
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Node
 
 MAX_ELEMENTS_OF_SIDE = 1024 * 2048
 

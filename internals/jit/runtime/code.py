@@ -24,14 +24,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from .program import tie
+from internals.jit.ir import Graph, Node, Value
 
-if TYPE_CHECKING:
-    from internals.jit.ir import Graph, Node, Value
-
-    from .program import Program
+from .program import Program, tie
 
 # What X and N of an instruction mean: O operator, R register, C constant, P jump distance, F function, T type, S slot,
 # I number. The names and letters are PyTorch's.

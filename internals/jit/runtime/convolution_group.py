@@ -16,7 +16,8 @@ from __future__ import annotations
 import threading
 import warnings
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -27,17 +28,12 @@ from internals.core.geometry import default_keys
 from internals.core.hot import hot
 from internals.core.recording import Scope, recorded
 from internals.core.tensor_impl import TensorImpl, array, backed_ptr, empty_contiguous
-from internals.jit.ir import all_nodes, constant_of
+from internals.jit.ir import Graph, Node, all_nodes, constant_of
 from internals.jit.passes.overloads import overload_of
 from internals.machine_code.parallel import get_num_threads
 from internals.machine_code.settings import settings
 
 from .node_functions import node_function, run_subgraph
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from internals.jit.ir import Graph, Node
 
 MOST_NETWORKS = 4  # sizes of inputs that a group keeps buffers and packed weights for
 

@@ -9,16 +9,14 @@ How the real one differs: it compiles the group to CUDA or C++ when it is first 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals.aten.broadcasting import broadcast_shapes
 from internals.jit.fuser.compiled_group import CompiledGroup
+from internals.jit.ir import Node
 
 from .node_functions import node_function
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Node
 
 Function = Callable[..., Any]
 

@@ -15,17 +15,14 @@ import functools
 import importlib
 from collections import namedtuple
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.core.dtype import bool_ as bool_dtype
 from internals.jit.arguments import CastError, converter
-from internals.jit.ir import FunctionType, Node, TensorType, TupleType, Type, type_of
+from internals.jit.ir import FunctionType, Graph, Node, TensorType, TupleType, Type, type_of
 
 from .errors import Error, python_error
 from .future import Future, fork
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Graph
 
 Function = Callable[..., Any]
 

@@ -8,15 +8,14 @@ How the real one differs: PyTorch has kept `threshold`; the operators with an un
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from internals.jit.ir import Graph
 
 from ..script.archive_names import Namespace
 from ..script.imported_function import ImportedFunction
 from ..script.upgraders import Upgrader, compiled
 from .lower import decide_branches
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Graph
 
 THRESHOLD = """
 def function(self: Tensor, threshold: number, value: number) -> Tensor:

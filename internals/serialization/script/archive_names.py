@@ -20,21 +20,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.core.dtype import complex128, float64, int64
 from internals.core.tensor_impl import TensorImpl
+from internals.jit.frontend.compiler import Compiler
 from internals.jit.frontend.error_report import error
 from internals.jit.frontend.python_values import FunctionValue
 from internals.jit.frontend.sugared_values import BuiltinFunction, SimpleValue, SpecialForm, SugaredValue
-from internals.jit.ir import unshaped
+from internals.jit.ir import ClassType, SourceRange, Type, unshaped
 
 from .absent_operators import make_known
 from .private_operators import is_written, refusal
-
-if TYPE_CHECKING:
-    from internals.jit.frontend.compiler import Compiler
-    from internals.jit.ir import ClassType, SourceRange, Type
 
 FORMS = ("annotate", "unchecked_cast", "uninitialized", "fork")
 NUMBERS = {"inf": float("inf"), "nan": float("nan"), "infj": complex(0, float("inf")), "nanj": complex(0, float("nan"))}

@@ -23,7 +23,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.jit.frontend.build_tree import build_def
 from internals.jit.frontend.compiler import Compiler, compile_with_schema
@@ -31,16 +31,13 @@ from internals.jit.frontend.error_report import error
 from internals.jit.frontend.errors import FrontendError
 from internals.jit.frontend.signatures import schema_of_def
 from internals.jit.frontend.source import ParsedFunction
-from internals.jit.ir import ClassType, FunctionType, Graph
+from internals.jit.ir import Block, ClassType, FunctionType, Graph, SourceRange, Type
+from internals.jit.schema import FunctionSchema
 from internals.jit.script_function import ScriptFunction
 
 from ..errors import ArchiveError
 from .archive_literals import defaults_of
 from .archive_names import Namespace
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Block, SourceRange, Type
-    from internals.jit.schema import FunctionSchema
 
 
 class ImportedFunction(ScriptFunction):

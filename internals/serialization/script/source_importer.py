@@ -23,7 +23,7 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from internals.jit.frontend.annotations import BY_NAME, type_of_expr
 from internals.jit.frontend.build_expressions import build_expression
@@ -40,8 +40,6 @@ from .class_importer import import_class_body
 from .imported_function import ImportedFunction, compile_in_archive, refusing
 
 if TYPE_CHECKING:
-    from typing import TypeAlias
-
     Definition: TypeAlias = ast.ClassDef | ast.FunctionDef
 
 __all__ = ["SourceImporter", "compile_in_archive", "record_of"]

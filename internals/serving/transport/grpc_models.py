@@ -9,14 +9,12 @@ How the real one differs: Triton has also calls for shared memory, tracing, logg
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..engine import Engine
 from ..errors import ServingError
+from ..models.signature import TensorSpec
 from ..protocol.schema import open_inference
-
-if TYPE_CHECKING:
-    from ..models.signature import TensorSpec
 
 NAME = "internals"
 EXTENSIONS = ("binary_tensor_data", "model_repository", "statistics")
