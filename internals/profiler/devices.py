@@ -17,12 +17,10 @@ import sys
 import warnings
 from contextlib import AbstractContextManager
 from time import perf_counter_ns as clock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .events import DeviceType, FunctionEvent, Kernel
-
-if TYPE_CHECKING:
-    from .recorder import Recorder, Span
+from .recorder import Recorder, Span
 
 
 class DeviceActivity:

@@ -9,15 +9,13 @@ How the real one differs: there the tree is found from the times, since spans co
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from internals.core.recording import Scope
 
 from .flops import flops_of
 from .formatting import format_time
-
-if TYPE_CHECKING:
-    from .recorder import Span
+from .recorder import Span
 
 MEMORY = "[memory]"
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from internals.jit.ir import Value
+from internals.jit.ir import Value
 
 RESERVED = {"begin", "end", "i", "j", "row", "first", "last", "cuda", "n"}
 

@@ -6,15 +6,13 @@ How the real one differs: 1.0.1 writes C directly from the nodes of the group.
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from internals.core.device import device
 from internals.core.dtype import dtype
 from internals.core.geometry import Geometry
 from internals.core.tensor_impl import TensorImpl
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Node
+from internals.jit.ir import Node
 
 
 class NotFusable(Exception):

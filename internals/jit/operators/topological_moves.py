@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from internals.jit.ir import Node
+from internals.jit.ir import Node
 
-    from .memory_dag import Locations
+from .memory_dag import Locations
 
 BEFORE, AFTER = "before", "after"
 

@@ -6,11 +6,9 @@ How the real one differs: they are methods of its AliasDb.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from internals.jit.ir import Value
-    from internals.jit.operators.alias_analysis import AliasDb
+from internals.jit.ir import Value
+from internals.jit.operators.alias_analysis import AliasDb
 
 
 def is_written(aliases: AliasDb, values: Sequence[Value]) -> bool:

@@ -9,12 +9,8 @@ How the real one differs: it returns a new graph; here the graph itself is renum
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from internals.jit.ir import Block, Graph
 from internals.jit.passes.registry import graph_pass
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Block, Graph
 
 
 @graph_pass("values renumbered")

@@ -8,12 +8,8 @@ How the real one differs: nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from internals.jit.ir import Graph
 from internals.jit.passes.registry import graph_pass
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Graph
 
 
 @graph_pass("no in-place Python functions")

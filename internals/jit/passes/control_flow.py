@@ -6,10 +6,7 @@ How the real one differs: `inlineBody` and the like are private to each pass the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Block, Node
+from internals.jit.ir import Block, Node
 
 
 def splice(block: Block, node: Node) -> None:

@@ -19,17 +19,14 @@ folded; the check of dimensions that a batch norm begins with goes as well, here
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from internals.core.grad_mode import set_grad_mode
 from internals.core.tensor_impl import TensorImpl
+from internals.jit.ir import Graph, Node, Value
 from internals.jit.passes.overloads import NOT_CONSTANT, constant, named_constant, overload_of
 from internals.jit.passes.registry import graph_pass
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from internals.jit.ir import Graph, Node, Value
 
 CONVOLUTIONS = ("aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::_convolution")  # the last is what traces have
 QUESTIONS = ("aten::dim", "aten::size", "prim::dtype", "prim::device")  # whose answers stay the same

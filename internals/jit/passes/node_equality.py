@@ -11,14 +11,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals.core.tensor_impl import TensorImpl, host_array
-
-if TYPE_CHECKING:
-    from internals.jit.ir import Node
+from internals.jit.ir import Node
 
 LARGEST = 1 << 24  # bytes that are compared
 

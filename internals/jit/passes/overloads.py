@@ -7,10 +7,9 @@ How the real one differs: `OperatorSet` holds schemas, and asks a node whether i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from internals.jit.ir import Node, Value
+from internals.jit.ir import Node, Value
 
 NOT_CONSTANT = object()
 

@@ -31,10 +31,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from internals.jit.ir import Graph
+from internals.jit.ir import Graph
 
 PassFunction = Callable[["Graph"], "bool | None"]
 

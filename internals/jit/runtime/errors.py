@@ -17,10 +17,9 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    from internals.jit.ir import Node
+from internals.jit.ir import Node
 
 HEAD = "The following operation failed in the TorchScript interpreter.\n"
 

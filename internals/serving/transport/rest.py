@@ -20,11 +20,11 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
+from ..engine import Engine
 from ..errors import ServingError
 from ..observe.metrics import CONTENT_TYPE
 from . import rest_models
@@ -32,9 +32,6 @@ from .rest_bodies import BODIES, Bodies, expectation, send
 from .rest_errors import ENGINE, errors_as_json, json_response
 from .rest_requests import read_header_length, read_request, read_timeout
 from .rest_responses import write_response
-
-if TYPE_CHECKING:
-    from ..engine import Engine
 
 IDLE = 75.0  # seconds that a connection is kept for the next request
 

@@ -12,15 +12,13 @@ from __future__ import annotations
 
 import json
 import traceback
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
+from ..engine import Engine
 from ..errors import ServingError, Unauthenticated
-
-if TYPE_CHECKING:
-    from ..engine import Engine
 
 ENGINE: web.AppKey[Engine] = web.AppKey("engine")
 

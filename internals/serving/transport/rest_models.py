@@ -10,18 +10,16 @@ How the real one differs: Triton also answers a model's configuration and statis
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aiohttp import web
 
 import internals
 
 from ..errors import InvalidRequest, NotSupported, Unavailable
+from ..models.signature import TensorSpec
 from .rest_bodies import BODIES
 from .rest_errors import ENGINE, json_response
-
-if TYPE_CHECKING:
-    from ..models.signature import TensorSpec
 
 EXTENSIONS = ["binary_tensor_data", "model_repository"]
 

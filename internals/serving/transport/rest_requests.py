@@ -22,19 +22,17 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite, prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals import Tensor
 
 from ..errors import InvalidRequest, NotSupported, TooLarge
 from ..inference import InferRequest, Parameter
+from ..models.signature import Signature
 from ..protocol.datatypes import datatype_of
 from ..protocol.policies import tensor_from_memory
 from ..settings import Settings
 from .rest_tensors import json_type, tensor_from_json
-
-if TYPE_CHECKING:
-    from ..models.signature import Signature
 
 HEADER_LENGTH = "Inference-Header-Content-Length"
 TIMEOUT = "Request-Timeout"  # seconds; ours, for clients that write no JSON
