@@ -57,69 +57,131 @@ def parser() -> argparse.ArgumentParser:
         "model", type=Path, help="an archive (.pt, .pt2), or a folder of them: NAME.pt or NAME/VERSION/model.pt"
     )
     p.add_argument("--name", help="of the model, for clients (the file's name)")
-    where = p.add_argument_group("where it listens")
-    where.add_argument("--host", help="the address (127.0.0.1: this machine only)")
-    where.add_argument("--port", type=int, help="of gRPC (8001; 0: a free one)")
-    where.add_argument("--metrics-port", type=int, help="of HTTP: /metrics for Prometheus, and REST (8000)")
-    where.add_argument("--http-port", type=int, help="of REST, if it should have a port of its own")
-    batching = p.add_argument_group("batching")
-    batching.add_argument(
-        "--max-batch", type=int, metavar="ROWS", help="that run together at most (32; 1: no batching)"
-    )
-    batching.add_argument("--max-delay", type=float, metavar="MS", help="milliseconds to wait for company at most (2)")
-    batching.add_argument("--workers", type=int, help="threads that run batches (1)")
-    batching.add_argument("--threads", type=int, help="threads inside an operator (1)")
-    batching.add_argument(
-        "--pad", action="store_const", const=True, help="fill up with zeros what differs in other sizes"
-    )
-    limits = p.add_argument_group("limits")
-    limits.add_argument("--max-queue", type=int, metavar="N", help="requests that wait at most (256)")
-    limits.add_argument("--max-queue-bytes", type=int, metavar="BYTES", help="and the bytes of their tensors (256 MiB)")
-    limits.add_argument("--max-message-bytes", type=int, metavar="BYTES", help="of one message (64 MiB)")
-    limits.add_argument(
-        "--max-body-seconds", type=float, metavar="S", help="until the body of a REST request has come (60)"
-    )
-    limits.add_argument(
-        "--nan", dest="nan_policy", choices=("accept", "reject"), help="and infinity, in inputs (accept)"
-    )
-    limits.add_argument(
-        "--grace", type=float, metavar="S", help="seconds to finish what was accepted, when stopping (30)"
-    )
-    security = p.add_argument_group("security")
-    security.add_argument("--tls-cert", type=Path, metavar="PEM", help="the server's certificate")
-    security.add_argument("--tls-key", type=Path, metavar="PEM", help="and its key")
-    security.add_argument("--tls-client-ca", type=Path, metavar="PEM", help="who must have signed the clients' (mTLS)")
-    security.add_argument("--token-file", type=Path, metavar="FILE", help="with the token that clients must send")
-    security.add_argument(
-        "--allowed-hosts", metavar="NAMES", help="by which HTTP may be asked without a token: a.example,b (localhost)"
-    )
-    security.add_argument(
-        "--model-dir", type=Path, metavar="DIR", help="the only folder to load from; MODEL must be in it"
-    )
-    security.add_argument(
-        "--try-models",
-        action="store_const",
-        const=True,
-        help="load a file in a process of its own first: if that dies, the file is refused",
-    )
-    security.add_argument("--try-seconds", type=float, metavar="S", help="that it may take (120)")
-    security.add_argument("--try-bytes", type=int, metavar="BYTES", help="of memory that it may take (4 GiB)")
-    security.add_argument("--control", action="store_const", const=True, help="let clients load and unload models")
-    security.add_argument(
-        "--no-reflection", dest="reflection", action="store_const", const=False, help="hide the schema"
-    )
-    rest = p.add_argument_group("the rest")
-    rest.add_argument(
-        "--input",
-        dest="inputs",
-        action="append",
-        metavar="NAME:TYPE:SIZES",
-        help="of a model that does not tell: x:FP32:-1,784",
-    )
-    rest.add_argument("--optimize", action="store_const", const=True, help="run the model through jit.optimize")
-    rest.add_argument("--watch", type=float, metavar="S", help="look for changed files every S seconds, and load them")
-    rest.add_argument("--log", choices=("json", "text"), help="how events are written (json)")
+    for title, options in OPTIONS.items():
+        group = p.add_argument_group(title)
+        for flag, words in options.items():
+            group.add_argument(flag, **words)
     return p
+
+
+OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
+    "where it listens": {
+        "--host": {"help": "the address (127.0.0.1: this machine only)"},
+        "--port": {"type": int, "help": "of gRPC (8001; 0: a free one)"},
+        "--metrics-port": {
+            "type": int,
+            "help": "of HTTP: /metrics for Prometheus, and REST (8000)",
+        },
+        "--http-port": {"type": int, "help": "of REST, if it should have a port of its own"},
+    },
+    "batching": {
+        "--max-batch": {
+            "type": int,
+            "metavar": "ROWS",
+            "help": "that run together at most (32; 1: no batching)",
+        },
+        "--max-delay": {
+            "type": float,
+            "metavar": "MS",
+            "help": "milliseconds to wait for company at most (2)",
+        },
+        "--workers": {"type": int, "help": "threads that run batches (1)"},
+        "--threads": {"type": int, "help": "threads inside an operator (1)"},
+        "--pad": {
+            "action": "store_const",
+            "const": True,
+            "help": "fill up with zeros what differs in other sizes",
+        },
+    },
+    "limits": {
+        "--max-queue": {"type": int, "metavar": "N", "help": "requests that wait at most (256)"},
+        "--max-queue-bytes": {
+            "type": int,
+            "metavar": "BYTES",
+            "help": "and the bytes of their tensors (256 MiB)",
+        },
+        "--max-message-bytes": {"type": int, "metavar": "BYTES", "help": "of one message (64 MiB)"},
+        "--max-body-seconds": {
+            "type": float,
+            "metavar": "S",
+            "help": "until the body of a REST request has come (60)",
+        },
+        "--nan": {
+            "dest": "nan_policy",
+            "choices": ("accept", "reject"),
+            "help": "and infinity, in inputs (accept)",
+        },
+        "--grace": {
+            "type": float,
+            "metavar": "S",
+            "help": "seconds to finish what was accepted, when stopping (30)",
+        },
+    },
+    "security": {
+        "--tls-cert": {"type": Path, "metavar": "PEM", "help": "the server's certificate"},
+        "--tls-key": {"type": Path, "metavar": "PEM", "help": "and its key"},
+        "--tls-client-ca": {
+            "type": Path,
+            "metavar": "PEM",
+            "help": "who must have signed the clients' (mTLS)",
+        },
+        "--token-file": {
+            "type": Path,
+            "metavar": "FILE",
+            "help": "with the token that clients must send",
+        },
+        "--allowed-hosts": {
+            "metavar": "NAMES",
+            "help": "by which HTTP may be asked without a token: a.example,b (localhost)",
+        },
+        "--model-dir": {
+            "type": Path,
+            "metavar": "DIR",
+            "help": "the only folder to load from; MODEL must be in it",
+        },
+        "--try-models": {
+            "action": "store_const",
+            "const": True,
+            "help": "load a file in a process of its own first: if that dies, the file is refused",
+        },
+        "--try-seconds": {"type": float, "metavar": "S", "help": "that it may take (120)"},
+        "--try-bytes": {
+            "type": int,
+            "metavar": "BYTES",
+            "help": "of memory that it may take (4 GiB)",
+        },
+        "--control": {
+            "action": "store_const",
+            "const": True,
+            "help": "let clients load and unload models",
+        },
+        "--no-reflection": {
+            "dest": "reflection",
+            "action": "store_const",
+            "const": False,
+            "help": "hide the schema",
+        },
+    },
+    "the rest": {
+        "--input": {
+            "dest": "inputs",
+            "action": "append",
+            "metavar": "NAME:TYPE:SIZES",
+            "help": "of a model that does not tell: x:FP32:-1,784",
+        },
+        "--optimize": {
+            "action": "store_const",
+            "const": True,
+            "help": "run the model through jit.optimize",
+        },
+        "--watch": {
+            "type": float,
+            "metavar": "S",
+            "help": "look for changed files every S seconds, and load them",
+        },
+        "--log": {"choices": ("json", "text"), "help": "how events are written (json)"},
+    },
+}
 
 
 def serve(options: dict[str, Any]) -> int:

@@ -35,34 +35,31 @@ T = template("T")
 @inline
 def sin(x: Any) -> Any:
     """The sine; NaN of infinity."""
-    if T is float32:
-        n, r = quadrant_single(x)
-        return sine_in_quadrant(n, float32(r))
-    else:
-        n, r = quadrant_any(x)
-        return sine_in_quadrant(n, r)
+    n, r = quadrant(x)
+    return sine_in_quadrant(n, T(r))
 
 
 @inline
 def cos(x: Any) -> Any:
     """The cosine, which is the sine a quadrant further; NaN of infinity."""
-    if T is float32:
-        n, r = quadrant_single(x)
-        return sine_in_quadrant(n + 1, float32(r))
-    else:
-        n, r = quadrant_any(x)
-        return sine_in_quadrant(n + 1, r)
+    n, r = quadrant(x)
+    return sine_in_quadrant(n + 1, T(r))
 
 
 @inline
 def tan(x: Any) -> Any:
     """The tangent; NaN of infinity."""
+    n, r = quadrant(x)
+    return T(tangent_in_quadrant(n, r))
+
+
+@inline
+def quadrant(x: Any) -> tuple[Any, Any]:
+    """n modulo 4 in the last bits of an integer, and r in float64, of x = n pi/2 + r."""
     if T is float32:
-        n, r = quadrant_single(x)
-        return float32(tangent_in_quadrant(n, r))
+        return quadrant_single(x)
     else:
-        n, r = quadrant_any(x)
-        return tangent_in_quadrant(n, r)
+        return quadrant_any(x)
 
 
 @inline
