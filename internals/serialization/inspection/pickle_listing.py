@@ -15,6 +15,7 @@ from __future__ import annotations
 import io
 import pickletools
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -118,6 +119,8 @@ class Machine:
         try:
             if name in LITERALS:
                 self.stack.append(argument)
+            elif name in PUSHED:
+                self.push(PUSHED[name](self, argument))
             elif name not in NOTHING_TO_DO:
                 getattr(self, name)(argument)
         except (IndexError, KeyError, AttributeError, TypeError, ValueError):
@@ -151,26 +154,11 @@ class Machine:
     def STOP(self, _: Any) -> None:
         self.found.root = self.pop()
 
-    def MARK(self, _: Any) -> None:
-        self.push(MARK)
-
     def POP(self, _: Any) -> None:
         self.stack.pop()
 
     def POP_MARK(self, _: Any) -> None:
         self.above_mark()
-
-    def DUP(self, _: Any) -> None:
-        self.push(self.stack[-1])
-
-    def NONE(self, _: Any) -> None:
-        self.push(None)
-
-    def NEWTRUE(self, _: Any) -> None:
-        self.push(True)
-
-    def NEWFALSE(self, _: Any) -> None:
-        self.push(False)
 
     def PUT(self, number: int) -> None:
         self.memo[int(number)] = self.stack[-1]
@@ -178,47 +166,10 @@ class Machine:
     def MEMOIZE(self, _: Any) -> None:
         self.memo[len(self.memo)] = self.stack[-1]
 
-    def GET(self, number: int) -> None:
-        self.push(self.memo[int(number)])
-
     BINPUT = LONG_BINPUT = PUT
-    BINGET = LONG_BINGET = GET
-
-    def EMPTY_LIST(self, _: Any) -> None:
-        self.push(Items("list", []))
-
-    def EMPTY_TUPLE(self, _: Any) -> None:
-        self.push(Items("tuple", []))
-
-    def EMPTY_SET(self, _: Any) -> None:
-        self.push(Items("set", []))
-
-    def EMPTY_DICT(self, _: Any) -> None:
-        self.push(Pairs([]))
-
-    def LIST(self, _: Any) -> None:
-        self.push(Items("list", self.above_mark()))
-
-    def TUPLE(self, _: Any) -> None:
-        self.push(Items("tuple", self.above_mark()))
-
-    def FROZENSET(self, _: Any) -> None:
-        self.push(Items("frozenset", self.above_mark()))
-
-    def DICT(self, _: Any) -> None:
-        self.push(Pairs(paired(self.above_mark())))
 
     def take(self, count: int) -> list[Any]:
         return [self.pop() for _ in range(count)][::-1]
-
-    def TUPLE1(self, _: Any) -> None:
-        self.push(Items("tuple", self.take(1)))
-
-    def TUPLE2(self, _: Any) -> None:
-        self.push(Items("tuple", self.take(2)))
-
-    def TUPLE3(self, _: Any) -> None:
-        self.push(Items("tuple", self.take(3)))
 
     def APPEND(self, _: Any) -> None:
         value = self.pop()
@@ -247,11 +198,6 @@ class Machine:
         words = [word if isinstance(word, str) else "?" for word in (module, name)]
         self.push(self.note(Global(*words)))
 
-    def EXT1(self, code: int) -> None:
-        self.push(self.note(Global("copyreg", f"extension {code}")))
-
-    EXT2 = EXT4 = EXT1
-
     def INST(self, argument: str) -> None:
         arguments = self.above_mark()
         module, _, name = argument.partition(" ")
@@ -278,21 +224,40 @@ class Machine:
         else:
             self.push(Call(Global("object", "__setstate__"), [self.pop(), state]))
 
-    def PERSID(self, argument: str) -> None:
-        self.push(Persistent(argument))
-
-    def BINPERSID(self, _: Any) -> None:
-        self.push(Persistent(self.pop()))
-
-    def NEXT_BUFFER(self, _: Any) -> None:
-        self.push(Persistent("a buffer beside the pickle"))
-
 
 LITERALS = frozenset(
     "INT BININT BININT1 BININT2 LONG LONG1 LONG4 FLOAT BINFLOAT STRING BINSTRING SHORT_BINSTRING BINBYTES SHORT_BINBYTES "
     "BINBYTES8 BYTEARRAY8 UNICODE SHORT_BINUNICODE BINUNICODE BINUNICODE8".split()
 )
 NOTHING_TO_DO = frozenset({"FRAME", "READONLY_BUFFER"})
+# What the instructions put on the stack that do nothing else.
+PUSHED: dict[str, Callable[[Machine, Any], Any]] = {
+    "MARK": lambda m, _: MARK,
+    "DUP": lambda m, _: m.stack[-1],
+    "NONE": lambda m, _: None,
+    "NEWTRUE": lambda m, _: True,
+    "NEWFALSE": lambda m, _: False,
+    "GET": lambda m, number: m.memo[int(number)],
+    "BINGET": lambda m, number: m.memo[number],
+    "LONG_BINGET": lambda m, number: m.memo[number],
+    "EMPTY_LIST": lambda m, _: Items("list", []),
+    "EMPTY_TUPLE": lambda m, _: Items("tuple", []),
+    "EMPTY_SET": lambda m, _: Items("set", []),
+    "EMPTY_DICT": lambda m, _: Pairs([]),
+    "LIST": lambda m, _: Items("list", m.above_mark()),
+    "TUPLE": lambda m, _: Items("tuple", m.above_mark()),
+    "FROZENSET": lambda m, _: Items("frozenset", m.above_mark()),
+    "DICT": lambda m, _: Pairs(paired(m.above_mark())),
+    "TUPLE1": lambda m, _: Items("tuple", m.take(1)),
+    "TUPLE2": lambda m, _: Items("tuple", m.take(2)),
+    "TUPLE3": lambda m, _: Items("tuple", m.take(3)),
+    "EXT1": lambda m, code: m.note(Global("copyreg", f"extension {code}")),
+    "EXT2": lambda m, code: m.note(Global("copyreg", f"extension {code}")),
+    "EXT4": lambda m, code: m.note(Global("copyreg", f"extension {code}")),
+    "PERSID": lambda m, name: Persistent(name),
+    "BINPERSID": lambda m, _: Persistent(m.pop()),
+    "NEXT_BUFFER": lambda m, _: Persistent("a buffer beside the pickle"),
+}
 
 
 def paired(values: list[Any]) -> list[tuple[Any, Any]]:

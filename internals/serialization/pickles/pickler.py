@@ -30,7 +30,7 @@ from .pickle_keys import is_key
 from .storages import StorageTable
 
 PROTO, STOP, MARK = b"\x80\x02", b".", b"("
-NONE, TRUE, FALSE = b"N", b"\x88", b"\x89"
+CONSTANTS = {None: b"N", True: b"\x88", False: b"\x89"}
 EMPTY_LIST, EMPTY_DICT, EMPTY_TUPLE = b"]", b"}", b")"
 TUPLE, TUPLES = b"t", (b")", b"\x85", b"\x86", b"\x87")
 APPEND, APPENDS, SETITEM, SETITEMS = b"a", b"e", b"s", b"u"
@@ -51,6 +51,11 @@ class Global(NamedTuple):
 
     module: str
     name: str
+
+
+def calling(module: str, name: str, args: Callable[[Any], tuple[Any, ...]]) -> Callable[[Any, Any], None]:
+    """Saves an object as the call of this function with `args(object)`."""
+    return lambda pickler, obj: pickler.save_reduce(obj, module, name, args(obj))
 
 
 class Pickler:
@@ -106,11 +111,8 @@ class Pickler:
 
     # Values
 
-    def save_none(self, obj: None) -> None:
-        self.out += NONE
-
-    def save_bool(self, obj: bool) -> None:
-        self.out += TRUE if obj else FALSE
+    def save_constant(self, obj: bool | None) -> None:
+        self.out += CONSTANTS[obj]
 
     def save_int(self, obj: int) -> None:
         if 0 <= obj < 1 << 16:
@@ -126,24 +128,11 @@ class Pickler:
     def save_float(self, obj: float) -> None:
         self.out += b"G" + struct.pack(">d", obj)
 
-    def save_complex(self, obj: complex) -> None:
-        self.save_reduce("__builtin__", "complex", (obj.real, obj.imag))
-        self.memoize(obj)
-
     def save_str(self, obj: str) -> None:
         data = obj.encode("utf-8", "surrogatepass")
         if len(data) >= 1 << 32:
             raise NotSavable("a str of 4 GiB or more")
         self.out += b"X" + struct.pack("<I", len(data)) + data
-        self.memoize(obj)
-
-    def save_bytes(self, obj: bytes) -> None:
-        """As the str with the same codes: protocol 2 is from before there were bytes."""
-        self.save_reduce("_codecs", "encode", (obj.decode("latin1"), "latin1"))
-        self.memoize(obj)
-
-    def save_bytearray(self, obj: bytearray) -> None:
-        self.save_reduce("__builtin__", "bytearray", (bytes(obj),) if obj else ())
         self.memoize(obj)
 
     # Containers
@@ -204,8 +193,7 @@ class Pickler:
             self.out += SETITEMS if len(items) > 1 else SETITEM
 
     def save_ordered_dict(self, obj: OrderedDict[Any, Any]) -> None:
-        self.save_reduce("collections", "OrderedDict", ())
-        self.memoize(obj)
+        self.save_reduce(obj, "collections", "OrderedDict", ())
         self.save_items(obj)
         if vars(obj):  # `_metadata`, which `state_dict()` hangs on its result
             self.save_attributes(obj)
@@ -218,30 +206,7 @@ class Pickler:
             problem.places.append(".__dict__")
             raise
 
-    def save_counter(self, obj: Counter[Any]) -> None:
-        self.save_reduce("collections", "Counter", (dict(obj),))
-        self.memoize(obj)
-
-    def save_set(self, obj: set[Any]) -> None:
-        self.save_reduce("__builtin__", "set", (list(obj),))  # of scalars, so it does not contain itself
-        self.memoize(obj)
-
-    def save_size(self, obj: Size) -> None:
-        self.save_reduce("torch", "Size", (tuple(obj),))
-        self.memoize(obj)
-
     # What PyTorch adds
-
-    def save_dtype(self, obj: dtype) -> None:
-        self.save_global("torch", obj.name)
-
-    def save_device(self, obj: device) -> None:
-        self.save_reduce("torch", "device", (obj.type,) if obj.index is None else (obj.type, obj.index))
-        self.memoize(obj)
-
-    def save_layout(self, obj: layout) -> None:
-        self.save_reduce("torch.serialization", "_get_layout", (f"torch.{obj.name}",))
-        self.memoize(obj)
 
     def save_tensor(self, obj: Any) -> None:
         """How to make it, and of what: a storage, an offset into it, sizes, strides, whether it requires a gradient."""
@@ -249,26 +214,18 @@ class Pickler:
         state = obj.__dict__
         if state:  # attributes that somebody hung on it
             recipe = (Global("torch._utils", function), Global("torch", "Tensor"), args, state)
-            self.save_reduce("torch._tensor", "_rebuild_from_type_v2", recipe)
+            self.save_reduce(obj, "torch._tensor", "_rebuild_from_type_v2", recipe)
         else:
-            self.save_reduce("torch._utils", function, args)
-        self.memoize(obj)
+            self.save_reduce(obj, "torch._utils", function, args)
 
     def save_parameter(self, obj: Any) -> None:
         data = obj.detach()
         hooks: OrderedDict[str, Any] = OrderedDict()
         args = (data, obj.requires_grad, hooks)
         if obj.__dict__:
-            self.save_reduce("torch._utils", "_rebuild_parameter_with_state", (*args, obj.__dict__))
+            self.save_reduce(obj, "torch._utils", "_rebuild_parameter_with_state", (*args, obj.__dict__))
         else:
-            self.save_reduce("torch._utils", "_rebuild_parameter", args)
-        self.memoize(obj)
-
-    def save_storage(self, obj: Storage) -> None:
-        self.save_persistent_id(obj, None)
-
-    def save_typed_storage(self, obj: TypedStorage) -> None:
-        self.save_persistent_id(obj.untyped(), obj.dtype)
+            self.save_reduce(obj, "torch._utils", "_rebuild_parameter", args)
 
     def save_persistent_id(self, storage: Storage, kind: dtype | None) -> None:
         """The name of a storage, in elements of dtype `kind`, or in bytes."""
@@ -286,11 +243,12 @@ class Pickler:
             self.out += f"c{module}\n{name}\n".encode()
             self.remember((module, name))
 
-    def save_reduce(self, module: str, name: str, args: tuple[Any, ...]) -> None:
-        """The call of a function."""
+    def save_reduce(self, obj: Any, module: str, name: str, args: tuple[Any, ...]) -> None:
+        """`obj` as the call of a function that gives it."""
         self.save_global(module, name)
         self.save_tuple(args)
         self.out += REDUCE
+        self.memoize(obj)
 
     def save_reduced(self, obj: Any, reduced: Reduced) -> None:
         self.save_global(reduced.module, reduced.name)
@@ -312,12 +270,29 @@ class Pickler:
             raise NotSavable(what_it_is(obj))
 
     writers: dict[type, Callable[[Any, Any], None]] = {
-        type(None): save_none, bool: save_bool, int: save_int, float: save_float, complex: save_complex, str: save_str,
-        bytes: save_bytes, bytearray: save_bytearray, tuple: save_tuple, list: save_list, dict: save_dict,
-        OrderedDict: save_ordered_dict, Counter: save_counter, set: save_set, Size: save_size, dtype: save_dtype,
-        device: save_device, layout: save_layout, Storage: save_storage, TypedStorage: save_typed_storage,
+        type(None): save_constant,
+        bool: save_constant,
+        int: save_int,
+        float: save_float,
+        complex: calling("__builtin__", "complex", lambda obj: (obj.real, obj.imag)),
+        str: save_str,
+        # The str with the same codes: protocol 2 is from before there were bytes.
+        bytes: calling("_codecs", "encode", lambda obj: (obj.decode("latin1"), "latin1")),
+        bytearray: calling("__builtin__", "bytearray", lambda obj: (bytes(obj),) if obj else ()),
+        tuple: save_tuple,
+        list: save_list,
+        dict: save_dict,
+        OrderedDict: save_ordered_dict,
+        Counter: calling("collections", "Counter", lambda obj: (dict(obj),)),
+        set: calling("__builtin__", "set", lambda obj: (list(obj),)),  # of scalars, so not of itself
+        Size: calling("torch", "Size", lambda obj: (tuple(obj),)),
+        dtype: lambda self, obj: self.save_global("torch", obj.name),
+        device: calling("torch", "device", lambda obj: (obj.type,) if obj.index is None else (obj.type, obj.index)),
+        layout: calling("torch.serialization", "_get_layout", lambda obj: (f"torch.{obj.name}",)),
+        Storage: lambda self, obj: self.save_persistent_id(obj, None),
+        TypedStorage: lambda self, obj: self.save_persistent_id(obj.untyped(), obj.dtype),
         Global: lambda self, name: self.save_global(*name),
-    }  # fmt: skip
+    }
 
 
 class NotSavable(Exception):

@@ -121,42 +121,12 @@ class Machine:
             what = f"cannot be carried out: {type(error).__name__}: {error}"
             raise self._located(f"{self._opcode()} {what[:500]}") from error
 
-    # Numbers, strings, constants
+    # The instructions that take more than a line; the others are in the table
 
     def protocol(self) -> None:
         (version,) = self.take(1)
         if version not in PROTOCOLS:
             raise ArchiveError(f"Only Pickle protocol 2 is supported, found protocol = {version}")
-
-    def none(self) -> None:
-        self.stack.append(None)
-
-    def true(self) -> None:
-        self.stack.append(True)
-
-    def false(self) -> None:
-        self.stack.append(False)
-
-    def byte(self) -> None:
-        self.stack.append(self.take(1)[0])
-
-    def short(self) -> None:
-        self.stack.append(int.from_bytes(self.take(2), "little"))
-
-    def integer(self) -> None:
-        self.stack.append(int.from_bytes(self.take(4), "little", signed=True))
-
-    def long(self) -> None:
-        self.stack.append(int.from_bytes(self.take(self.take(1)[0]), "little", signed=True))
-
-    def double(self) -> None:
-        self.stack.append(struct.unpack(">d", self.take(8))[0])
-
-    def text(self) -> None:
-        self.stack.append(str(self.take(int.from_bytes(self.take(4), "little")), "utf-8", "surrogatepass"))
-
-    def old_text(self) -> None:
-        self.stack.append(str(self.take(self.take(1)[0]), "utf-8"))
 
     # Containers
 
@@ -164,9 +134,6 @@ class Machine:
         self.count()
         self.below.append(self.stack)
         self.stack = []
-
-    def empty_tuple(self) -> None:
-        self.stack.append(())
 
     def empty_list(self) -> None:
         self.count()
@@ -184,15 +151,6 @@ class Machine:
         self.count()
         items = tuple(self.above_mark())
         self.stack.append(items)
-
-    def tuple_of_1(self) -> None:
-        self.tuple_of(1)
-
-    def tuple_of_2(self) -> None:
-        self.tuple_of(2)
-
-    def tuple_of_3(self) -> None:
-        self.tuple_of(3)
 
     def append(self) -> None:
         item = self.stack.pop()
@@ -215,12 +173,6 @@ class Machine:
             self.enter(target, items[i], items[i + 1])
 
     # The memo
-
-    def get(self) -> None:
-        self.fetch(self.take(1)[0])
-
-    def long_get(self) -> None:
-        self.fetch(int.from_bytes(self.take(4), "little"))
 
     def put(self) -> None:
         self.memo[self.take(1)[0]] = self.stack[-1]
@@ -361,31 +313,34 @@ SIZED = frozenset((str, bytes, bytearray, tuple, list, dict, set, OrderedDict, C
 # Every instruction that may occur, by the name that Python's `pickle` has for its byte.
 TABLE: dict[str, tuple[int, Callable[[Machine], None]]] = {
     "PROTO": (0x80, Machine.protocol),
-    "NONE": (0x4E, Machine.none),
-    "NEWTRUE": (0x88, Machine.true),
-    "NEWFALSE": (0x89, Machine.false),
-    "BININT1": (0x4B, Machine.byte),
-    "BININT2": (0x4D, Machine.short),
-    "BININT": (0x4A, Machine.integer),
-    "LONG1": (0x8A, Machine.long),
-    "BINFLOAT": (0x47, Machine.double),
-    "BINUNICODE": (0x58, Machine.text),
-    "SHORT_BINSTRING": (0x55, Machine.old_text),
+    "NONE": (0x4E, lambda m: m.stack.append(None)),
+    "NEWTRUE": (0x88, lambda m: m.stack.append(True)),
+    "NEWFALSE": (0x89, lambda m: m.stack.append(False)),
+    "BININT1": (0x4B, lambda m: m.stack.append(m.take(1)[0])),
+    "BININT2": (0x4D, lambda m: m.stack.append(int.from_bytes(m.take(2), "little"))),
+    "BININT": (0x4A, lambda m: m.stack.append(int.from_bytes(m.take(4), "little", signed=True))),
+    "LONG1": (0x8A, lambda m: m.stack.append(int.from_bytes(m.take(m.take(1)[0]), "little", signed=True))),
+    "BINFLOAT": (0x47, lambda m: m.stack.append(struct.unpack(">d", m.take(8))[0])),
+    "BINUNICODE": (
+        0x58,
+        lambda m: m.stack.append(str(m.take(int.from_bytes(m.take(4), "little")), "utf-8", "surrogatepass")),
+    ),
+    "SHORT_BINSTRING": (0x55, lambda m: m.stack.append(str(m.take(m.take(1)[0]), "utf-8"))),
     "MARK": (0x28, Machine.mark),
-    "EMPTY_TUPLE": (0x29, Machine.empty_tuple),
+    "EMPTY_TUPLE": (0x29, lambda m: m.stack.append(())),
     "EMPTY_LIST": (0x5D, Machine.empty_list),
     "EMPTY_DICT": (0x7D, Machine.empty_dict),
     "EMPTY_SET": (0x8F, Machine.empty_set),
     "TUPLE": (0x74, Machine.tuple_of_marked),
-    "TUPLE1": (0x85, Machine.tuple_of_1),
-    "TUPLE2": (0x86, Machine.tuple_of_2),
-    "TUPLE3": (0x87, Machine.tuple_of_3),
+    "TUPLE1": (0x85, lambda m: m.tuple_of(1)),
+    "TUPLE2": (0x86, lambda m: m.tuple_of(2)),
+    "TUPLE3": (0x87, lambda m: m.tuple_of(3)),
     "APPEND": (0x61, Machine.append),
     "APPENDS": (0x65, Machine.appends),
     "SETITEM": (0x73, Machine.set_item),
     "SETITEMS": (0x75, Machine.set_items),
-    "BINGET": (0x68, Machine.get),
-    "LONG_BINGET": (0x6A, Machine.long_get),
+    "BINGET": (0x68, lambda m: m.fetch(m.take(1)[0])),
+    "LONG_BINGET": (0x6A, lambda m: m.fetch(int.from_bytes(m.take(4), "little"))),
     "BINPUT": (0x71, Machine.put),
     "LONG_BINPUT": (0x72, Machine.long_put),
     "GLOBAL": (0x63, Machine.global_),

@@ -192,7 +192,7 @@ class ScriptPickler(Pickler):
             for n in numbers:
                 self.save_int(n)
             self.out += TUPLE
-        self.save_bool(obj.requires_grad)
+        self.save_constant(obj.requires_grad)
         self.save_global("collections", "OrderedDict")
         self.out += EMPTY_TUPLE + REDUCE + TUPLE + REDUCE
 
