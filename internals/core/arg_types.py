@@ -99,10 +99,6 @@ def _holds_number(v: Any) -> bool:
     return isinstance(v, TensorImpl) and not v.shape and not v.requires_grad
 
 
-def _is_dtype(v: Any) -> bool:
-    return isinstance(v, dtype) or v in (float, int, bool, complex)
-
-
 _CHECKS: dict[str, Callable[[Any], bool]] = {
     "Tensor": lambda v: isinstance(v, TensorImpl),
     "Scalar": is_number,
@@ -111,7 +107,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "complex": is_number,
     "bool": lambda v: isinstance(v, (bool, np.bool_)),
     "str": lambda v: isinstance(v, str),
-    "ScalarType": _is_dtype,
+    "ScalarType": lambda v: isinstance(v, dtype) or v in (float, int, bool, complex),
     "Device": lambda v: isinstance(v, (device, str)) or is_int(v),
     "Layout": lambda v: type(v).__name__ == "layout",
     "MemoryFormat": lambda v: type(v).__name__ == "memory_format",

@@ -41,9 +41,7 @@ class Size(tuple[int, ...]):
         return Size(item) if isinstance(i, slice) else item
 
     def __add__(self, other: Any) -> Size:
-        if not isinstance(other, tuple):
-            return NotImplemented
-        return Size((*self, *other))
+        return Size((*self, *other)) if isinstance(other, tuple) else NotImplemented
 
     def __mul__(self, n: SupportsIndex) -> Size:
         return Size(super().__mul__(n))

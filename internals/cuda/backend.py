@@ -96,9 +96,7 @@ def use_simulator(devices: int = 1, memory: int = GIBIBYTE, numba: bool = False)
 
 def choice() -> Choice:
     """What CUDA is, or would be, in this process: the kind, how many simulated devices, and how much memory they have."""
-    if _asked is not None:
-        return _asked
-    return parse(os.environ.get(VARIABLE, ""))
+    return _asked if _asked is not None else parse(os.environ.get(VARIABLE, ""))
 
 
 def parse(text: str) -> Choice:

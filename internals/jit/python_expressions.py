@@ -144,9 +144,6 @@ class Expressions:
     def _method_call(self, node: Node) -> str:
         return f"({self.use(node.input(0))}).{node.s('name')}({self._arguments(node)})"
 
-    def _function_call(self, node: Node) -> str:
-        return f"{self.use(node.input(0))}({self._arguments(node)})"
-
     def _arguments(self, node: Node) -> str:
         return "".join(f"{self.use(v)}, " for v in node.inputs()[1:])
 
@@ -186,7 +183,7 @@ SYNTAX: dict[str, Callable[[Expressions, Node], str]] = {
     "prim::CreateObject": lambda e, n: "{0}.__new__({0})".format(e.spell(n.output().type())),
     "prim::GetAttr": Expressions._attribute,
     "prim::CallMethod": Expressions._method_call,
-    "prim::CallFunction": Expressions._function_call,
+    "prim::CallFunction": lambda self, node: f"{self.use(node.input(0))}({self._arguments(node)})",
     "prim::isinstance": Expressions._isinstance,
     "prim::unchecked_cast": lambda e, n: f"unchecked_cast({e.spell(n.output().type())}, {e.use(n.input())})",
     "prim::tolist": lambda e, n: f"annotate({e.spell(n.output().type())}, {e.use(n.input(0))}.tolist())",

@@ -255,19 +255,6 @@ def _not_supported(name: str) -> Any:
 class RecursiveScriptModule(ScriptModule):
     """A scripted module, made by `jit.script`. Hooks and the like belong on the module it is made from."""
 
-    register_forward_hook = _not_supported("register_forward_hook")
-    register_forward_pre_hook = _not_supported("register_forward_pre_hook")
-    register_full_backward_hook = _not_supported("register_full_backward_hook")
-    register_full_backward_pre_hook = _not_supported("register_full_backward_pre_hook")
-    register_backward_hook = _not_supported("register_backward_hook")
-    requires_grad_ = _not_supported("requires_grad_")
-    get_parameter = _not_supported("get_parameter")
-    get_buffer = _not_supported("get_buffer")
-    get_submodule = _not_supported("get_submodule")
-    set_submodule = _not_supported("set_submodule")
-    bfloat16 = _not_supported("bfloat16")
-    to_empty = _not_supported("to_empty")
-
 
 def cast(name: str, value: Any, type: Type) -> Any:
     """`value` as an attribute of this type: numbers converted, lists copied. Raises RuntimeError."""
@@ -279,6 +266,12 @@ def cast(name: str, value: Any, type: Type) -> Any:
 
 for _class in (ScriptModule, RecursiveScriptModule):
     _class.__module__ = "internals.jit"  # where users find them, as in PyTorch
+for _name in (
+    "register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook",
+    "register_full_backward_pre_hook", "register_backward_hook", "requires_grad_", "get_parameter",
+    "get_buffer", "get_submodule", "set_submodule", "bfloat16", "to_empty",
+):  # fmt: skip
+    setattr(RecursiveScriptModule, _name, _not_supported(_name))
 
 
 def get_attribute(module: Module, name: str) -> Any:

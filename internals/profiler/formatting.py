@@ -26,6 +26,4 @@ def format_memory(nbytes: int) -> str:
 
 def format_share(part: float, whole: float) -> str:
     """ "12.50%", or NaN where there is no whole."""
-    if whole == 0:
-        return "NaN"
-    return f"{part * 100.0 / whole:.2f}%"
+    return "NaN" if whole == 0 else f"{part * 100.0 / whole:.2f}%"

@@ -143,18 +143,6 @@ def build_with_item(context: SourceContext, item: ast.withitem) -> tree.WithItem
     return tree.WithItem(where, target, var)
 
 
-def build_pass(context: SourceContext, s: ast.Pass) -> tree.Stmt:
-    return tree.Pass(context.range_of(s, len("pass")))
-
-
-def build_break(context: SourceContext, s: ast.Break) -> tree.Stmt:
-    return tree.Break(context.range_of(s, len("break")))
-
-
-def build_continue(context: SourceContext, s: ast.Continue) -> tree.Stmt:
-    return tree.Continue(context.range_of(s, len("continue")))
-
-
 def build_closure(context: SourceContext, s: ast.FunctionDef) -> tree.Stmt:
     where = context.range_of(s, len("def"))
     if s.args.posonlyargs or s.args.args or s.args.kwonlyargs or s.args.vararg or s.args.kwarg:
@@ -179,8 +167,8 @@ BUILDERS: dict[type[ast.stmt], Callable[[SourceContext, Any], tree.Stmt]] = {
     ast.While: build_while,
     ast.For: build_for,
     ast.With: build_with,
-    ast.Pass: build_pass,
-    ast.Break: build_break,
-    ast.Continue: build_continue,
+    ast.Pass: lambda context, s: tree.Pass(context.range_of(s, len("pass"))),
+    ast.Break: lambda context, s: tree.Break(context.range_of(s, len("break"))),
+    ast.Continue: lambda context, s: tree.Continue(context.range_of(s, len("continue"))),
     ast.FunctionDef: build_closure,
 }

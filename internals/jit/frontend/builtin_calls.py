@@ -125,10 +125,7 @@ def emit_builtin_call(
 
 def emit_node(c: Compiler, where: SourceRange | None, symbol: str, matched: Matched) -> Value:
     """A node that calls an operator whose schema matched."""
-    node = c.graph.create(symbol, matched.inputs, 0)
-    if where is not None:
-        node.setSourceRange(where)
-    c.graph.insertNode(node)
+    node = c.add_node(symbol, matched.inputs, 0, where)
     for t in matched.return_types:
         node.addOutput().setType(t)
     if len(node.outputs()) == 1:

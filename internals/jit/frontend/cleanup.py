@@ -9,7 +9,7 @@ How the real one differs: closures and forks are lifted out of the graph here, a
 
 from __future__ import annotations
 
-from internals.jit.ir import Block, BoolType, Graph, Node, TensorType, Value
+from internals.jit.ir import Block, BoolType, Graph, Node, TensorType, Value, all_nodes
 from internals.jit.operators.second_names import first_name
 from internals.jit.passes.constant_pooling import constant_pooling
 from internals.jit.passes.dce import dce
@@ -41,9 +41,7 @@ def make_empty_lists(graph: Graph) -> None:
 
 def normalize_names(block: Block) -> None:
     """`aten::absolute` is `aten::abs`: one name for one thing, so that later passes need know only one."""
-    for node in list(block.nodes()):
-        for inner in node.blocks():
-            normalize_names(inner)
+    for node in list(all_nodes(block, inner_first=True)):
         kind = normal_name(node)
         if kind == node.kind():
             continue

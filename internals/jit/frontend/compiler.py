@@ -35,6 +35,7 @@ from internals.jit.ir import (
     FunctionType,
     Graph,
     ListType,
+    Node,
     NoneType,
     SourceRange,
     TupleType,
@@ -169,7 +170,7 @@ class Compiler:
             self.context.merged = self.context.declared or NoneType.get()
         returned = self.context.merged
         assert returned is not None
-        placeholder = self.graph.insertNode(self.graph.create("prim::Uninitialized")).output().setType(returned)
+        placeholder = self.add_node("prim::Uninitialized").output().setType(returned)
         self.graph.registerOutput(placeholder)
         return _with_return(schema, returned)
 
@@ -183,7 +184,7 @@ class Compiler:
         at(expr.range)
         value = self.emit_sugared(expr, 1, hint).as_value(expr.range, self)
         if isinstance(hint, AnyType) and not isinstance(value.type(), AnyType):
-            return self.graph.insertNode(self.graph.create("prim::unchecked_cast", [value])).output().setType(hint)
+            return self.add_node("prim::unchecked_cast", [value]).output().setType(hint)
         return value
 
     def emit_sugared(self, expr: tree.Expr, n_binders: int, hint: Type | None = None) -> SugaredValue:
@@ -196,6 +197,15 @@ class Compiler:
         return emit_if_expr(self, where, condition, true, false)
 
     # Nodes.
+
+    def add_node(
+        self, kind: str, inputs: Sequence[Value] = (), num_outputs: int = 1, where: SourceRange | None = None
+    ) -> Node:
+        """A new node at the insert point; `where` if that is another place than that of the statement."""
+        node = self.graph.insertNode(self.graph.create(kind, inputs, num_outputs))
+        if where is not None:
+            node.setSourceRange(where)
+        return node
 
     def constant(self, value: Any, where: SourceRange | None = None, type: Type | None = None) -> Value:
         """A `prim::Constant` here."""
@@ -214,8 +224,8 @@ class Compiler:
 
     def function_constant(self, function: Any) -> Value:
         """A compiled function as a value: the callee of `prim::CallFunction`."""
-        node = self.graph.insertNode(self.graph.create("prim::Constant"))
-        return node.s_("name", function.name).output().setType(FunctionType(function))
+        node = self.add_node("prim::Constant").s_("name", function.name)
+        return node.output().setType(FunctionType(function))
 
     def insert(self, kind: str, inputs: Sequence[Any], where: SourceRange | None, **kwargs: Any) -> Value:
         """Call the operator `kind` with values or constants."""
@@ -233,15 +243,14 @@ class Compiler:
         return emit_builtin_call(self, where, symbol, args, kwargs, self_value)
 
     def list_construct(self, element: Type, values: Sequence[Value]) -> Value:
-        node = self.graph.insertNode(self.graph.create("prim::ListConstruct", list(values)))
-        return node.output().setType(ListType(element))
+        return self.add_node("prim::ListConstruct", values).output().setType(ListType(element))
 
     def dict_construct(self, t: DictType, keys: Sequence[Value], values: Sequence[Value]) -> Value:
         pairs = [v for pair in zip(keys, values) for v in pair]
-        return self.graph.insertNode(self.graph.create("prim::DictConstruct", pairs)).output().setType(t)
+        return self.add_node("prim::DictConstruct", pairs).output().setType(t)
 
     def tuple_construct(self, values: Sequence[Value], t: TupleType | None = None) -> Value:
-        node = self.graph.insertNode(self.graph.create("prim::TupleConstruct", list(values)))
+        node = self.add_node("prim::TupleConstruct", values)
         return node.output().setType(t if t is not None else TupleType([v.type() for v in values]))
 
     def unpack_tuple(self, value: Value) -> list[Value]:
@@ -250,7 +259,7 @@ class Compiler:
             return value.node().inputs()
         t = value.type()
         assert isinstance(t, TupleType)
-        node = self.graph.insertNode(self.graph.create("prim::TupleUnpack", [value], len(t.elements)))
+        node = self.add_node("prim::TupleUnpack", [value], len(t.elements))
         return [v.setType(e) for v, e in zip(node.outputs(), t.elements)]
 
     def named(self, value: Any, where: SourceRange | None = None, name: str = "") -> NamedValue:

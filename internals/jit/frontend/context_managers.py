@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from internals.autograd.grad_mode import enable_grad, no_grad
-from internals.jit.ir import Block, BoolType, ClassType, Graph, Value
+from internals.jit.ir import Block, BoolType, ClassType, Graph, Value, all_nodes
 
 from . import tree
 from .error_report import error
@@ -33,12 +33,12 @@ def emit_with_items(c: Compiler, items: Sequence[tree.WithItem]) -> Callable[[],
         if mode is None:
             entered.append(_enter_object(c, item, c.emit_sugared(item.target, 1)))
             continue
-        node = c.graph.insertNode(c.graph.create("prim::Enter", [c.constant(mode, item.target.range)]))
+        node = c.add_node("prim::Enter", [c.constant(mode, item.target.range)])
         entered.append(node.output().setType(BoolType.get()))
 
     def leave_all() -> None:
         for value in reversed(entered):
-            c.graph.insertNode(c.graph.create("prim::Exit", [value]))
+            c.add_node("prim::Exit", [value])
 
     return leave_all
 
@@ -56,7 +56,7 @@ def _grad_mode(c: Compiler, target: tree.Expr) -> bool | None:
 def _enter_object(c: Compiler, item: tree.WithItem, entered: SugaredValue) -> Value:
     where = item.target.range
     value = entered.as_value(where, c)
-    node = c.graph.insertNode(c.graph.create("prim::Enter", [value]))
+    node = c.add_node("prim::Enter", [value])
     t = value.type()
     if not isinstance(t, ClassType):
         raise error(where, "With item expression must return an object")
@@ -75,9 +75,7 @@ def _enter_object(c: Compiler, item: tree.WithItem, entered: SugaredValue) -> Va
 
 def lower_grad_modes(block: Block) -> None:
     """`prim::Enter(mode)` asks for the mode and sets it, `prim::Exit(before)` sets it back."""
-    for node in list(block.nodes()):
-        for inner in node.blocks():
-            lower_grad_modes(inner)
+    for node in list(all_nodes(block, inner_first=True)):
         if node.kind() not in ("prim::Enter", "prim::Exit") or not isinstance(node.input(0).type(), BoolType):
             continue
         graph: Graph = node.owningGraph()

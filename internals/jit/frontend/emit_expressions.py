@@ -104,9 +104,8 @@ def emit_binary(c: Compiler, expr: tree.BinOp, hint: Type | None) -> Value:
     if kind in WITHOUT_MAGIC:
         return c.call_builtin(expr.range, WITHOUT_MAGIC[kind], emit_arguments(c, (expr.lhs, expr.rhs)))
     if kind == "%" and isinstance(c.emit_sugared(expr.lhs, 0).as_value(expr.lhs.range, c).type(), StringType):
-        node = c.graph.create("aten::percentFormat", emit_values(c, (expr.lhs, expr.rhs)))
-        node.setSourceRange(expr.range)
-        return c.graph.insertNode(node).output().setType(StringType.get())
+        node = c.add_node("aten::percentFormat", emit_values(c, (expr.lhs, expr.rhs)), 1, expr.range)
+        return node.output().setType(StringType.get())
     operator, magic = BINARY[kind]
     args = emit_arguments(c, (expr.lhs, expr.rhs))
     if kind == "in":
@@ -148,9 +147,7 @@ def emit_if_expr(
     c: Compiler, where: SourceRange, condition: Condition, true: Callable[[], Value], false: Callable[[], Value]
 ) -> Value:
     """A `prim::If` with one output."""
-    node = c.graph.create("prim::If", [], 0)
-    node.setSourceRange(where)
-    c.graph.insertNode(node).addInput(condition.value)
+    node = c.add_node("prim::If", [condition.value], 0, where)
     blocks = node.addBlock(), node.addBlock()
 
     def emit_arm(block: Block, known: Known, emit: Callable[[], Value]) -> None:
@@ -172,14 +169,6 @@ def emit_if_expr(
 # Literals.
 
 
-def emit_number(c: Compiler, expr: tree.Const, hint: Type | None) -> Value:
-    return c.literal(expr.value, expr.range)
-
-
-def emit_string(c: Compiler, expr: tree.StringLiteral, hint: Type | None) -> Value:
-    return c.constant(expr.text, expr.range)
-
-
 def emit_list(c: Compiler, expr: tree.ListLiteral, hint: Type | None) -> Value:
     """The type of the elements is that of the hint, else what the elements have in common, else Tensor.
 
@@ -189,7 +178,7 @@ def emit_list(c: Compiler, expr: tree.ListLiteral, hint: Type | None) -> Value:
         raise error(expr.range, f"Expected an annotation of type List but got {spell(hint)}")
     values = emit_values(c, expr.inputs)
     if hint is None and not values:  # a list of whatever it is passed as
-        node = c.graph.insertNode(c.graph.create("prim::EmptyListLiteral"))
+        node = c.add_node("prim::EmptyListLiteral")
         return node.output().setType(ListType(TensorType.get()))
     element: Type | None = TensorType.get()
     if hint is not None:
@@ -215,10 +204,6 @@ def emit_list(c: Compiler, expr: tree.ListLiteral, hint: Type | None) -> Value:
             f"unified to {have}",
         )
     return c.list_construct(element, values)
-
-
-def emit_tuple(c: Compiler, expr: tree.TupleLiteral, hint: Type | None) -> Value:
-    return c.tuple_construct(emit_values(c, expr.inputs))
 
 
 def emit_dict(c: Compiler, expr: tree.DictLiteral, hint: Type | None) -> Value:
@@ -260,13 +245,13 @@ EMIT: dict[type[tree.Expr], Callable[[Compiler, Any, Type | None], Value]] = {
     tree.BinOp: emit_binary,
     tree.UnaryOp: emit_unary,
     tree.TernaryIf: emit_ternary,
-    tree.Const: emit_number,
-    tree.StringLiteral: emit_string,
+    tree.Const: lambda c, expr, hint: c.literal(expr.value, expr.range),
+    tree.StringLiteral: lambda c, expr, hint: c.constant(expr.text, expr.range),
     tree.TrueLiteral: lambda c, expr, hint: c.constant(True, expr.range),
     tree.FalseLiteral: lambda c, expr, hint: c.constant(False, expr.range),
     tree.NoneLiteral: lambda c, expr, hint: c.constant(None, expr.range),
     tree.ListLiteral: emit_list,
-    tree.TupleLiteral: emit_tuple,
+    tree.TupleLiteral: lambda c, expr, hint: c.tuple_construct(emit_values(c, expr.inputs)),
     tree.DictLiteral: emit_dict,
     tree.ListComp: emit_list_comprehension,
     tree.DictComp: emit_dict_comprehension,

@@ -69,9 +69,7 @@ def emit_loop(
     condition: tree.Expr | None = None,
 ) -> None:
     count = c.literal(MAX_TRIP_COUNT, where) if iterable is None else iterable.length(where, c)
-    node = c.graph.create("prim::Loop", [], 0)
-    node.setSourceRange(where)
-    c.graph.insertNode(node)
+    node = c.add_node("prim::Loop", [], 0, where)
     body, test = node.addBlock(), node.addBlock()
     if condition is None:
         with c.graph.insert_point_guard(node):
@@ -112,7 +110,7 @@ def emit_unrolled(
 
 def emit_list_comprehension(c: Compiler, comp: tree.ListComp, hint: Type | None) -> Value:
     where = comp.range
-    node = c.graph.insertNode(c.graph.create("prim::ListConstruct"))
+    node = c.add_node("prim::ListConstruct")
     out = node.output().setType(ListType(TensorType.get()))
     typed = hint is not None
     if hint is not None:
@@ -154,8 +152,6 @@ def emit_dict_comprehension(c: Compiler, comp: tree.DictComp, hint: Type | None)
 
 
 def _in_own_scope(c: Compiler, where: SourceRange, target: tree.Expr, iterable: tree.Expr, emit_body: EmitBody) -> None:
-    scope = c.graph.create("prim::ComprehensionScope", [], 0)
-    scope.setSourceRange(where)
-    c.graph.insertNode(scope)
+    scope = c.add_node("prim::ComprehensionScope", [], 0, where)
     with c.frame(scope.addBlock()):
         loop_over(c, (target,), (iterable,), where, emit_body)

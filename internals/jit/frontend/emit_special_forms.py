@@ -65,9 +65,8 @@ def emit_create_object(c: Compiler, call: tree.Apply, hint: Type | None) -> Suga
 def _of_named_type(c: Compiler, call: tree.Apply, kind: str) -> SugaredValue:
     """A node whose output has the type that the first argument names; the other arguments are its inputs."""
     t = c.type_of_annotation(call.inputs[0])
-    node = c.graph.create(kind, [c.emit(each) for each in call.inputs[1:]])
-    node.setSourceRange(call.range)
-    return SimpleValue(c.graph.insertNode(node).output().setType(t))
+    node = c.add_node(kind, [c.emit(each) for each in call.inputs[1:]], 1, call.range)
+    return SimpleValue(node.output().setType(t))
 
 
 def emit_getattr(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:

@@ -67,7 +67,7 @@ def emit_return(c: Compiler, stmt: tree.Return) -> None:
             )
         c.context.merged = declared
         if isinstance(declared, AnyType) and not isinstance(result.type(), AnyType):
-            result = c.graph.insertNode(c.graph.create("prim::unchecked_cast", [result])).output().setType(declared)
+            result = c.add_node("prim::unchecked_cast", [result]).output().setType(declared)
     else:
         before = c.context.merged
         merged = result.type() if before is None else unify_types(before, result.type())
@@ -79,16 +79,8 @@ def emit_return(c: Compiler, stmt: tree.Return) -> None:
                 f"of type {spell(result.type())}",
             )
         c.context.merged = merged
-    c.graph.insertNode(c.graph.create("prim::ReturnStmt", [result], 0))
+    c.add_node("prim::ReturnStmt", [result], 0)
     c.left_blocks.add(c.environment.block)
-
-
-def emit_break(c: Compiler, stmt: tree.Break) -> None:
-    _leave_loop(c, stmt.range, "break", "prim::BreakStmt")
-
-
-def emit_continue(c: Compiler, stmt: tree.Continue) -> None:
-    _leave_loop(c, stmt.range, "continue", "prim::ContinueStmt")
 
 
 def _leave_loop(c: Compiler, where: SourceRange, word: str, kind: str) -> None:
@@ -100,7 +92,7 @@ def _leave_loop(c: Compiler, where: SourceRange, word: str, kind: str) -> None:
             "Because we emit iteration over modulelists or tuples as unrolled loops, we do not support break or continue inside "
             "the body of these loops",
         )
-    c.graph.insertNode(c.graph.create(kind, [], 0)).setSourceRange(where)
+    c.add_node(kind, [], 0, where)
 
 
 def emit_raise(c: Compiler, stmt: tree.Raise) -> None:
@@ -143,9 +135,7 @@ def emit_if_else(
         insert_refinements(c, where, known.true)
         emit_statements(c, true if condition.static else false)
         return
-    node = c.graph.create("prim::If", [], 0)
-    node.setSourceRange(where)
-    c.graph.insertNode(node).addInput(condition.value)
+    node = c.add_node("prim::If", [condition.value], 0, where)
     blocks = node.addBlock(), node.addBlock()
     frames = (
         _emit_branch(c, where, blocks[0], true, condition.refinements),
@@ -247,9 +237,7 @@ def emit_delete(c: Compiler, stmt: tree.Delete) -> None:
             method = SimpleValue(value).attr(target.range, c, "__delitem__")
             method.call(stmt.range, c, [NamedValue(index)], [], 0)
         else:
-            node = c.graph.create("aten::Delete", [value, index], 0)
-            node.setSourceRange(target.range)
-            c.graph.insertNode(node)
+            c.add_node("aten::Delete", [value, index], 0, target.range)
 
 
 def emit_with(c: Compiler, stmt: tree.With) -> None:
@@ -264,10 +252,6 @@ def emit_closure(c: Compiler, stmt: tree.Def) -> None:
     c.environment.set(stmt.range, stmt.name.name, Closure(stmt))
 
 
-def emit_nothing(c: Compiler, stmt: tree.Pass) -> None:
-    pass
-
-
 EMIT: dict[type[tree.Stmt], Callable[[Compiler, Any], None]] = {
     tree.If: emit_if,
     tree.While: emit_while,
@@ -278,10 +262,10 @@ EMIT: dict[type[tree.Stmt], Callable[[Compiler, Any], None]] = {
     tree.Return: emit_return,
     tree.Raise: emit_raise,
     tree.Assert: emit_assert,
-    tree.Break: emit_break,
-    tree.Continue: emit_continue,
+    tree.Break: lambda c, stmt: _leave_loop(c, stmt.range, "break", "prim::BreakStmt"),
+    tree.Continue: lambda c, stmt: _leave_loop(c, stmt.range, "continue", "prim::ContinueStmt"),
     tree.Delete: emit_delete,
     tree.With: emit_with,
-    tree.Pass: emit_nothing,
+    tree.Pass: lambda c, stmt: None,
     tree.Def: emit_closure,
 }

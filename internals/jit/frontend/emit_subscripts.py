@@ -177,7 +177,7 @@ def _index_tuple(c: Compiler, where: SourceRange, value: Value, index: Value) ->
             where,
             f"Cannot index into a {spell(t)} with a non-integer literal because we cannot resolve the output type",
         )
-    node = c.graph.insertNode(c.graph.create("prim::TupleIndex", [value, index]))
+    node = c.add_node("prim::TupleIndex", [value, index])
     return node.output().setType(result)
 
 
@@ -197,7 +197,7 @@ def _slice_tuple(
     bounds = [None if v is None else _int_constant(where, v) for v in (start, end, step)]
     parts = []
     for i in range(len(t.elements))[slice(*bounds)]:
-        node = c.graph.insertNode(c.graph.create("prim::TupleIndex", [value, c.constant(i)]))
+        node = c.add_node("prim::TupleIndex", [value, c.constant(i)])
         parts.append(node.output().setType(t.elements[i]))
     return c.tuple_construct(parts)
 

@@ -89,9 +89,7 @@ class Environment:
                 f"Variable '{name}' is annotated with type {spell(annotated)} but is being assigned to a value of type "
                 f"{spell(v.type())}",
             )
-        store = self.compiler.graph.create("prim::Store", [v], 0).s_("name", name)
-        store.setSourceRange(where)
-        self.compiler.graph.insertNode(store)
+        self.compiler.add_node("prim::Store", [v], 0, where).s_("name", name)
         self.types[name] = annotated if annotated is not None else v.type()
 
     def set_type(self, name: str, t: Type) -> None:
@@ -120,7 +118,7 @@ class Environment:
     # Helpers.
 
     def _load(self, name: str, t: Type) -> SugaredValue:
-        node = self.compiler.graph.insertNode(self.compiler.graph.create("prim::Load").s_("name", name))
+        node = self.compiler.add_node("prim::Load").s_("name", name)
         out = node.output().setType(t)
         if meaningful(name):
             out.setDebugName(name)

@@ -24,11 +24,10 @@ if TYPE_CHECKING:
 class Closure(SugaredValue):
     """A function defined in a function, as the code of an archive has them for forks: its statements, then one `return`."""
 
+    kind_name = "closure"
+
     def __init__(self, definition: tree.Def) -> None:
         self.definition = definition
-
-    def kind(self) -> str:
-        return "closure"
 
     def call(
         self, where: SourceRange, c: Compiler, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], n_binders: int
@@ -48,9 +47,7 @@ def emit_fork_node(
     c: Compiler, where: SourceRange, forked: SugaredValue, args: Sequence[NamedValue], kwargs: Sequence[NamedValue]
 ) -> Value:
     """Emit the call into a block of the node. `lift_forks` makes a graph of it when there are no names any more."""
-    node = c.graph.create("prim::fork")
-    node.setSourceRange(where)
-    c.graph.insertNode(node)
+    node = c.add_node("prim::fork", where=where)
     block = node.addBlock()
     with c.frame(block):
         result = forked.call(where, c, args, kwargs, 1).as_value(where, c)

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 class RangeValue(SugaredValue):
     """`range(end)`, `range(start, end)`, `range(start, end, step)`. `static` is the length when it follows another iterable."""
 
+    kind_name = "range"
+
     def __init__(self, where: SourceRange, c: Compiler, inputs: list[Value], static: int | None = None) -> None:
         for i, v in enumerate(inputs):
             if not isinstance(v.type(), IntType):
@@ -44,9 +46,6 @@ class RangeValue(SugaredValue):
             self.start, self.end = inputs[0], inputs[1]
         self.step = inputs[2] if len(inputs) == 3 else c.constant(1, where)
         self.static = static
-
-    def kind(self) -> str:
-        return "range"
 
     def iter(self, where: SourceRange, c: Compiler) -> SugaredValue:
         return self
@@ -70,12 +69,11 @@ class RangeValue(SugaredValue):
 class IterableTree(SugaredValue):
     """`zip` and `enumerate`: iterables that advance together, as long as the shortest lasts."""
 
+    kind_name = "iterabletree"
+
     def __init__(self) -> None:
         self.children: list[SugaredValue] = []
         self.unrolled_length: int | None = None
-
-    def kind(self) -> str:
-        return "iterabletree"
 
     def add(self, where: SourceRange, child: SugaredValue) -> None:
         length = child.static_length()

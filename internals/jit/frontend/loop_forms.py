@@ -15,7 +15,7 @@ How the real one differs: these are three files.
 
 from __future__ import annotations
 
-from internals.jit.ir import Block, BoolType, Graph, IntType, Node, Value
+from internals.jit.ir import Block, BoolType, Graph, IntType, Node, Value, all_nodes
 from internals.jit.ir.constants import constant_of, is_constant
 
 MAX_TRIP_COUNT = 2**63 - 1
@@ -49,9 +49,7 @@ def _set_continuations(graph: Graph, block: Block, loop: Node | None, false: Val
 
 def inline_loop_conditions(block: Block) -> None:
     """Step 2, innermost loops first. Those of functions that were inserted (`builtin_calls.py`) have been through all steps."""
-    for node in list(block.nodes()):
-        for inner in node.blocks():
-            inline_loop_conditions(inner)
+    for node in list(all_nodes(block, inner_first=True)):
         if node.kind() != "prim::Loop" or len(node.blocks()) == 1:
             continue
         body, condition = node.blocks()
@@ -67,9 +65,7 @@ def inline_loop_conditions(block: Block) -> None:
 
 def canonicalize_modified_loops(block: Block) -> None:
     """Step 3."""
-    for node in list(block.nodes()):
-        for inner in node.blocks():
-            canonicalize_modified_loops(inner)
+    for node in list(all_nodes(block, inner_first=True)):
         if node.kind() == "prim::Loop" and _has_count_and_condition(node):
             _count_by_hand(node)
 

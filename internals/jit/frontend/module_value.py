@@ -71,12 +71,11 @@ class Concrete(Protocol):
 class ModuleValue(SugaredValue):
     """A module of the graph, with its concrete type."""
 
+    kind_name = "module"
+
     def __init__(self, value: Value, concrete: Concrete) -> None:
         self.value, self.concrete = value, concrete
         self.type = concrete.jit_type
-
-    def kind(self) -> str:
-        return "module"
 
     def as_value(self, where: SourceRange, c: Compiler) -> Value:
         return self.value
@@ -144,7 +143,7 @@ class ModuleValue(SugaredValue):
             if not isinstance(value.type(), NoneType):
                 given = value if isinstance(value.type(), TupleType) else c.tuple_construct([value])
         if pre_hooks and args:
-            unpacked = c.graph.insertNode(c.graph.create("prim::TupleUnpack", [given], 0))
+            unpacked = c.add_node("prim::TupleUnpack", [given], 0)
             types = given.type().containedTypes()
             args = [NamedValue(unpacked.addOutput().setType(t), where) for t in types]
         called = self.attr(where, c, "forward").call(where, c, args, kwargs, n_binders)
@@ -216,11 +215,10 @@ class ModuleValue(SugaredValue):
 class SuperValue(SugaredValue):
     """`super()`: the methods of the classes after `cls`. They are compiled under names of their own."""
 
+    kind_name = "super"
+
     def __init__(self, module: ModuleValue, cls: type) -> None:
         self.module, self.cls = module, cls
-
-    def kind(self) -> str:
-        return "super"
 
     def attr(self, where: SourceRange, c: Compiler, name: str) -> SugaredValue:
         concrete = self.module.concrete

@@ -113,12 +113,10 @@ class PythonValue(SugaredValue):
         if modifiers.is_unused(self.obj):
             message = c.constant("This Python function is annotated to be ignored and cannot be run")
             c.insert("prim::RaiseException", [message], where)
-            node = c.graph.insertNode(c.graph.create("prim::Uninitialized"))
+            node = c.add_node("prim::Uninitialized")
             return SimpleValue(node.output().setType(result))
-        node = c.graph.create(f"^{getattr(self.obj, '__name__', '<python_value>')}", matched.inputs)
+        node = c.add_node(f"^{getattr(self.obj, '__name__', '<python_value>')}", matched.inputs, 1, where)
         node.pyobj = self.obj
-        node.setSourceRange(where)
-        c.graph.insertNode(node)
         return SimpleValue(node.output().setType(result))
 
 
@@ -137,11 +135,10 @@ class PythonModuleValue(PythonValue):
 class FunctionValue(SugaredValue):
     """A compiled function: calling it emits `prim::CallFunction`."""
 
+    kind_name = "function"
+
     def __init__(self, function: Any) -> None:
         self.function = function
-
-    def kind(self) -> str:
-        return "function"
 
     def as_value(self, where: SourceRange, c: Compiler) -> Value:
         return c.function_constant(self.function)
@@ -153,20 +150,17 @@ class FunctionValue(SugaredValue):
 
     def call_matched(self, where: SourceRange, c: Compiler, matched: Matched) -> SugaredValue:
         callee = c.function_constant(self.function)
-        node = c.graph.create("prim::CallFunction", [callee, *matched.inputs])
-        node.setSourceRange(where)
-        c.graph.insertNode(node)
+        node = c.add_node("prim::CallFunction", [callee, *matched.inputs], 1, where)
         return SimpleValue(node.output().setType(self.function.schema.returns[0].type))
 
 
 class OverloadedFunctionValue(SugaredValue):
     """A function compiled for several signatures: a call takes the first that fits."""
 
+    kind_name = "overloaded function"
+
     def __init__(self, functions: list[ScriptFunction]) -> None:
         self.functions = functions
-
-    def kind(self) -> str:
-        return "overloaded function"
 
     def call(self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int) -> SugaredValue:
         schemas = [function.schema for function in self.functions]
@@ -177,11 +171,10 @@ class OverloadedFunctionValue(SugaredValue):
 class BooleanDispatchValue(SugaredValue):
     """One name for two functions, chosen by an argument that must be constant: `max_pool2d(..., return_indices=True)`."""
 
+    kind_name = "boolean dispatch"
+
     def __init__(self, dispatch: BooleanDispatch) -> None:
         self.dispatch = dispatch
-
-    def kind(self) -> str:
-        return "boolean dispatch"
 
     def call(self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int) -> SugaredValue:
         index, name = self.dispatch.place, self.dispatch.arg_name
@@ -202,11 +195,10 @@ class BooleanDispatchValue(SugaredValue):
 class NamedTupleConstructor(SugaredValue):
     """A `NamedTuple` class: calling it makes a tuple of that type."""
 
+    kind_name = "named tuple"
+
     def __init__(self, made: tuple[TupleType, Any]) -> None:
         self.type, self.schema = made
-
-    def kind(self) -> str:
-        return "named tuple"
 
     def call(self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int) -> SugaredValue:
         matched = match_schema(c, self.schema, where, args, kwargs)

@@ -87,5 +87,3 @@ def compile_function(fn: Callable[..., Any]) -> Any:
 def needs_compiling(fn: Any) -> bool:
     """Whether a call of this Python function compiles its source: it is no operator, no part of the library, and not ignored."""
     return not (fn in dispatches or modifiers.is_ignored(fn) or find_builtin(fn) is not None)
-
-

@@ -204,7 +204,7 @@ def emit_isinstance(c: Compiler, obj: tree.Expr, classinfo: tree.Expr) -> Condit
         return Condition(c.constant(True, obj.range), refinements, True)
     if not any(w.isSubtypeOf(t) or _may_be(w, t) for w in wanted):
         return Condition(c.constant(False, obj.range), refinements, False)
-    node = c.graph.insertNode(c.graph.create("prim::isinstance", [value]).tys_("types", wanted))
+    node = c.add_node("prim::isinstance", [value]).tys_("types", wanted)
     return Condition(node.output().setType(BoolType.get()), refinements)
 
 
@@ -236,5 +236,5 @@ def insert_refinements(c: Compiler, where: SourceRange, known: Known) -> None:
     """At the start of a branch: give the names their narrower types."""
     for name, t in known.items():
         value = c.environment.get(name, where).as_value(where, c)
-        cast = c.graph.insertNode(c.graph.create("prim::unchecked_cast", [value])).output().setType(t)
+        cast = c.add_node("prim::unchecked_cast", [value]).output().setType(t)
         c.environment.set(where, name, SimpleValue(cast))

@@ -45,8 +45,10 @@ if TYPE_CHECKING:
 class SugaredValue:
     """The base: it can do nothing. Each method raises a RuntimeError that says what it is (`kind`) and what it cannot be."""
 
+    kind_name = ""
+
     def kind(self) -> str:
-        raise NotImplementedError
+        return self.kind_name
 
     def as_value(self, where: SourceRange, c: Compiler) -> Value:
         """As a value of the graph."""
@@ -109,7 +111,7 @@ class SimpleValue(SugaredValue):
             return SimpleValue(c.insert(f"{namespace}::{name}", [self.value], None))
         if isinstance(t, TupleType) and t.names and name in t.names:
             i = t.names.index(name)
-            node = c.graph.insertNode(c.graph.create("prim::TupleIndex", [self.value, c.constant(i)]))
+            node = c.add_node("prim::TupleIndex", [self.value, c.constant(i)])
             return SimpleValue(node.output().setType(t.elements[i]))
         if isinstance(t, ClassType):
             found = attribute_of_object(c, self.value, t, name)
@@ -146,7 +148,7 @@ class SimpleValue(SugaredValue):
                 where,
                 f"Wrong type for attribute assignment. Expected {spell(t.getAttribute(name))} but got {spell(value.type())}",
             )
-        c.graph.insertNode(c.graph.create("prim::SetAttr", [self.value, value], 0).s_("name", name))
+        c.add_node("prim::SetAttr", [self.value, value], 0).s_("name", name)
 
     def as_tuple(self, where: SourceRange, c: Compiler, size: int | None = None) -> list[SugaredValue]:
         t = self.value.type()
@@ -155,7 +157,7 @@ class SimpleValue(SugaredValue):
         if isinstance(t, ListType):
             if size is None:
                 raise error(where, "cannot statically infer the expected size of a list in this context")
-            node = c.graph.insertNode(c.graph.create("prim::ListUnpack", [self.value], size))
+            node = c.add_node("prim::ListUnpack", [self.value], size)
             return [SimpleValue(v.setType(t.element)) for v in node.outputs()]
         raise error(where, f"{spell(t)} cannot be used as a tuple")
 
@@ -206,11 +208,10 @@ CASTS = {
 class SugaredTuple(SugaredValue):
     """Several sugared values: the parts of a tuple, or what a tree of iterables gives for one index."""
 
+    kind_name = "Tuple"
+
     def __init__(self, parts: list[SugaredValue]) -> None:
         self.parts = parts
-
-    def kind(self) -> str:
-        return "Tuple"
 
     def as_tuple(self, where: SourceRange, c: Compiler, size: int | None = None) -> list[SugaredValue]:
         return self.parts
@@ -241,11 +242,10 @@ class SugaredTuple(SugaredValue):
 class BuiltinFunction(SugaredValue):
     """An operator by its name, all overloads; with `self`, a method of that value."""
 
+    kind_name = "builtin"
+
     def __init__(self, symbol: str, self_value: NamedValue | None = None) -> None:
         self.symbol, self.self_value = symbol, self_value
-
-    def kind(self) -> str:
-        return "builtin"
 
     def call(
         self, where: SourceRange, c: Compiler, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], n_binders: int
@@ -269,11 +269,10 @@ class BuiltinFunction(SugaredValue):
 class TensorCast(SugaredValue):
     """`x.int`: the method that casts to a dtype."""
 
+    kind_name = "Tensor.to"
+
     def __init__(self, tensor: NamedValue, name: str) -> None:
         self.tensor, self.name = tensor, name
-
-    def kind(self) -> str:
-        return "Tensor.to"
 
     def call(
         self, where: SourceRange, c: Compiler, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], n_binders: int
@@ -307,25 +306,21 @@ class CastValue(BuiltinFunction):
 class PrintValue(SugaredValue):
     """`print`."""
 
-    def kind(self) -> str:
-        return "print"
+    kind_name = "print"
 
     def call(
         self, where: SourceRange, c: Compiler, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], n_binders: int
     ) -> SugaredValue:
         if kwargs:
             raise error(where, "print doesn't accept any keyword arguments")
-        node = c.graph.create("prim::Print", [a.get(c) for a in args], 0)
-        node.setSourceRange(where)
-        c.graph.insertNode(node)
+        c.add_node("prim::Print", [a.get(c) for a in args], 0, where)
         return NoneValue()
 
 
 class NoneValue(SugaredValue):
     """What `print` returns."""
 
-    def kind(self) -> str:
-        return "None"
+    kind_name = "None"
 
 
 class SpecialForm(SugaredValue):
@@ -363,11 +358,10 @@ class ExceptionValue(SugaredValue):
     Of an exception that is known by name only, which is AssertionError, the name becomes a part of the message.
     """
 
+    kind_name = "exception"
+
     def __init__(self, name: str, exception: Any = None) -> None:
         self.name, self.exception = name, exception
-
-    def kind(self) -> str:
-        return "exception"
 
     def call(
         self, where: SourceRange, c: Compiler, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], n_binders: int
@@ -389,30 +383,26 @@ class ExceptionValue(SugaredValue):
 class ExceptionMessage(SugaredValue):
     """An exception that can be raised: its message and the qualified name of its class."""
 
+    kind_name = "exception message"
+
     def __init__(self, message: Value, qualified_name: Value | None) -> None:
         self.message, self.qualified_name = message, qualified_name
-
-    def kind(self) -> str:
-        return "exception message"
 
 
 class MethodValue(SugaredValue):
     """A compiled method of an object."""
 
+    kind_name = "method"
+
     def __init__(self, owner: Value, method: Any) -> None:
         self.owner, self.method = owner, method
-
-    def kind(self) -> str:
-        return "method"
 
     def call(
         self, where: SourceRange, c: Compiler, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], n_binders: int
     ) -> SugaredValue:
         ensure_compiled(self.method, where)
         matched = match_schema(c, self.method.schema, where, [NamedValue(self.owner, where, "self"), *args], kwargs)
-        node = c.graph.create("prim::CallMethod", matched.inputs).s_("name", self.method.name)
-        node.setSourceRange(where)
-        c.graph.insertNode(node)
+        node = c.add_node("prim::CallMethod", matched.inputs, 1, where).s_("name", self.method.name)
         return SimpleValue(node.output().setType(matched.return_types[0]))
 
 
@@ -438,7 +428,7 @@ def constant_value(c: Compiler, value: Any, where: SourceRange | None) -> Value:
 
 
 def get_attr(c: Compiler, owner: Value, t: ClassType, name: str) -> Value:
-    node = c.graph.insertNode(c.graph.create("prim::GetAttr", [owner]).s_("name", name))
+    node = c.add_node("prim::GetAttr", [owner]).s_("name", name)
     node.output().setDebugName(f"_{name}" if name.isdigit() else name)
     return node.output().setType(t.getAttribute(name))
 

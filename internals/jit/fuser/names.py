@@ -50,6 +50,4 @@ def _pointer(name: str, v: Value, prefix: str) -> str:
 
 def _identifier(name: str) -> str:
     name = name.lstrip("%")
-    if name.isdigit():
-        return f"n{name}"
-    return re.sub(r"\W", "_", name)
+    return f"n{name}" if name.isdigit() else re.sub(r"\W", "_", name)

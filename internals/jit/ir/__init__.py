@@ -18,7 +18,7 @@ that the graph owns, and Python sees them through wrappers.
 from internals.core.source_range import Frame, Source, SourceRange, StackRange, shown_name
 
 from .attributes import Attribute
-from .block import Block, all_nodes
+from .block import Block, all_nodes, all_values
 from .class_type import ClassAttribute, ClassType
 from .constants import constant_of, insert_constant, is_constant, is_constant_value, type_of
 from .graph import Graph
@@ -59,7 +59,7 @@ __all__ = [
     "ComplexType", "DeviceObjType", "DictType", "FloatType", "Frame", "FunctionType", "FutureType", "GeneratorType",
     "Graph", "IntType", "ListType", "Node", "NoneType", "NumberType", "OptionalType", "PyObjectType", "Source",
     "SourceRange", "StackRange", "StringType", "TensorType", "TupleType", "Type", "Use", "Value", "VarType",
-    "VerificationError", "all_nodes", "base_name", "constant_of", "insert_constant",
+    "VerificationError", "all_nodes", "all_values", "base_name", "constant_of", "insert_constant",
     "is_constant", "is_constant_value", "is_valid_name", "optional", "parse_ir", "parse_type", "shown_name", "type_of",
     "type_verbosity", "unify_type_list", "unify_types", "unshaped", "verify",
 ]  # fmt: skip

@@ -69,13 +69,7 @@ class Block:
             node = ahead
 
     def findAllNodes(self, kind: str, recurse: bool = True) -> list[Node]:
-        found = []
-        for n in self.nodes():
-            if n.kind() == kind:
-                found.append(n)
-            if recurse:
-                found += n.findAllNodes(kind)
-        return found
+        return [n for n in (all_nodes(self) if recurse else self.nodes()) if n.kind() == kind]
 
     def findNode(self, kind: str, recurse: bool = True) -> Node | None:
         return next(iter(self.findAllNodes(kind, recurse)), None)
@@ -160,9 +154,24 @@ class _Copies(dict[Value, Value]):
         return self.outside(value)
 
 
-def all_nodes(block: Block) -> Iterator[Node]:
-    """The nodes of a block and of the blocks inside, in order."""
+def all_nodes(block: Block, inner_first: bool = False) -> Iterator[Node]:
+    """The nodes of a block and of the blocks inside, in order: a node before what is in it, or after.
+
+    The one just given may be destroyed or moved, as in `Block.nodes`.
+    """
     for node in block.nodes():
-        yield node
+        if not inner_first:
+            yield node
         for inner in node.blocks():
-            yield from all_nodes(inner)
+            yield from all_nodes(inner, inner_first)
+        if inner_first:
+            yield node
+
+
+def all_values(block: Block) -> Iterator[Value]:
+    """The inputs of a block, then the outputs of each node, before those of what is in the node."""
+    yield from block.inputs()
+    for node in block.nodes():
+        yield from node.outputs()
+        for inner in node.blocks():
+            yield from all_values(inner)

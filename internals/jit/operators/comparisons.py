@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .registry import register_operator
+from .registry import register_operator, register_operators
 
 NUMBERS = {
     "int": "int a, int b", "complex": "complex a, complex b", "float": "float a, float b", "int_float": "int a, float b",
@@ -39,17 +39,22 @@ def unequal(a: Sequence[Any], b: Sequence[Any]) -> bool:
 
 
 for name, fn, of_lists in (("eq", operator.eq, equal), ("ne", operator.ne, unequal)):
-    register_operator(f"aten::{name}.int_list(int[] a, int[] b) -> bool", fn)
-    register_operator(f"aten::{name}.device(Device a, Device b) -> bool", fn)
-    register_operator(f"aten::{name}.bool(bool a, bool b) -> bool", fn)
+    register_operators({
+        f"aten::{name}.int_list(int[] a, int[] b) -> bool": fn,
+        f"aten::{name}.device(Device a, Device b) -> bool": fn,
+        f"aten::{name}.bool(bool a, bool b) -> bool": fn,
+    })
     for overload, arguments in NUMBERS.items():
         compare = as_floats(fn) if overload in MIXED else fn
         register_operator(f"aten::{name}{'.' * bool(overload)}{overload}({arguments}) -> bool", compare)
-    register_operator(f"aten::{name}.str(str a, str b) -> bool", fn)
-    register_operator(f"aten::{name}.float_list(float[] a, float[] b) -> bool", of_lists)  # a nan is not even itself
-    register_operator(f"aten::{name}.Tensor_list(Tensor[] a, Tensor[] b) -> bool", of_lists)
-    register_operator(f"aten::{name}.bool_list(bool[] a, bool[] b) -> bool", fn)
-    register_operator(f"aten::{name}.str_list(str[] a, str[] b) -> bool", fn)
+    register_operators({
+        f"aten::{name}.str(str a, str b) -> bool": fn,
+        f"aten::{name}.float_list(float[] a, float[] b) -> bool":
+            of_lists,  # a nan is not itself
+        f"aten::{name}.Tensor_list(Tensor[] a, Tensor[] b) -> bool": of_lists,
+        f"aten::{name}.bool_list(bool[] a, bool[] b) -> bool": fn,
+        f"aten::{name}.str_list(str[] a, str[] b) -> bool": fn,
+    })
 
 for name, compare in {"lt": operator.lt, "gt": operator.gt, "le": operator.le, "ge": operator.ge}.items():
     for overload in ("int", "float", "int_float", "float_int", ""):

@@ -20,7 +20,7 @@ from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.tensor_impl import TensorImpl
 
 from .c_math import INT_MAX, INT_MIN, to_int
-from .registry import op, register_operator
+from .registry import op, register_operator, register_operators
 from .value_text import value_text
 
 _FLOAT = re.compile(
@@ -64,33 +64,33 @@ def narrowed(value: Any, kind: type, name: str) -> Any:
     return kind(value.real)
 
 
-@op("aten::Complex.Scalar(Scalar a) -> complex")
-def complex_of(a: Any) -> complex:
-    return complex(a)
-
-
 def complex_of_parts(x: Any, y: Any) -> complex:
     """A complex number of two, either of which may be a tensor."""
     return complex(*(narrowed(number_of(part), float, "double") for part in (x, y)))
 
 
+register_operator("aten::Complex.Scalar(Scalar a) -> complex", complex)
 PAIRS = ("Tensor_Tensor int_bool bool_int float_bool bool_float float_int int_float int_int bool_bool float_float Tensor_float "
          "float_Tensor Tensor_int int_Tensor Tensor_bool bool_Tensor")  # fmt: skip
 for x, y in (pair.split("_") for pair in PAIRS.split()):
     names = "Tensor a, Tensor b" if x == y == "Tensor" else f"{x} x, {y} y"
     register_operator(f"aten::Complex.{x}_{y}({names}) -> complex", complex_of_parts)
 
-register_operator("aten::Float.Tensor(Tensor a) -> float", lambda a: narrowed(a.item(), float, "double"))
-register_operator("aten::Float.Scalar(Scalar a) -> float", lambda a: float(a.real))
-register_operator("aten::Float.int(int a) -> float", float)
-register_operator("aten::Float.bool(bool a) -> float", float)
-register_operator("aten::Float.str(str a) -> float", float_of_text)
+register_operators({
+    "aten::Float.Tensor(Tensor a) -> float": lambda a: narrowed(a.item(), float, "double"),
+    "aten::Float.Scalar(Scalar a) -> float": lambda a: float(a.real),
+    "aten::Float.int(int a) -> float": float,
+    "aten::Float.bool(bool a) -> float": float,
+    "aten::Float.str(str a) -> float": float_of_text,
+})
 
-register_operator("aten::Int.Tensor(Tensor a) -> int", lambda a: narrowed(a.item(), int, "int64_t"))
-register_operator("aten::Int.bool(bool a) -> int", int)
-register_operator("aten::Int.float(float a) -> int", to_int)
-register_operator("aten::Int.Scalar(Scalar a) -> int", lambda a: narrowed(a, int, "int"))
-register_operator("aten::Int.str(str a) -> int", int_of_text)
+register_operators({
+    "aten::Int.Tensor(Tensor a) -> int": lambda a: narrowed(a.item(), int, "int64_t"),
+    "aten::Int.bool(bool a) -> int": int,
+    "aten::Int.float(float a) -> int": to_int,
+    "aten::Int.Scalar(Scalar a) -> int": lambda a: narrowed(a, int, "int"),
+    "aten::Int.str(str a) -> int": int_of_text,
+})
 
 for kind in ("Tensor", "int", "float"):
     register_operator(f"aten::Bool.{kind}({kind} a) -> bool", bool)
@@ -107,14 +107,10 @@ def scalar_implicit(a: Any) -> Any:
     return a.item()
 
 
-@op("aten::FloatImplicit(Tensor a) -> float")
-def float_implicit(a: TensorImpl) -> float:
-    return narrowed(scalar_implicit(a), float, "double")
-
-
-@op("aten::ComplexImplicit(Tensor a) -> complex")
-def complex_implicit(a: TensorImpl) -> complex:
-    return complex(scalar_implicit(a))
+register_operators({
+    "aten::FloatImplicit(Tensor a) -> float": lambda a: narrowed(scalar_implicit(a), float, "double"),
+    "aten::ComplexImplicit(Tensor a) -> complex": lambda a: complex(scalar_implicit(a)),
+})
 
 
 @op("aten::IntImplicit(Tensor a) -> int")

@@ -14,7 +14,7 @@ from functools import cmp_to_key
 from typing import Any
 
 from .c_math import wrap
-from .registry import op, register_operator
+from .registry import op, register_operator, register_operators
 from .value_text import value_text
 
 ELEMENTS = ("int", "float", "bool", "Tensor", "str")
@@ -30,8 +30,10 @@ def checked(index: int, n: int) -> int:
 
 # Reading
 
-register_operator("aten::len.t(t[] a) -> int", len)
-register_operator("aten::len.any(Any[] a) -> int", len)
+register_operators({
+    "aten::len.t(t[] a) -> int": len,
+    "aten::len.any(Any[] a) -> int": len,
+})
 
 
 @op("aten::__getitem__.t(t[](a) list, int idx) -> t(*)", "aten::select.t(t[](a) list, int idx) -> t(*)")
@@ -48,11 +50,13 @@ def slice_(l: List[Any], start: int | None, end: int | None, step: int) -> List[
     return l[start:end:step]
 
 
-register_operator("aten::list.t(t[] l) -> t[]", list)
-register_operator("aten::copy.t(t[](a) self) -> t[]", list)
-register_operator("aten::add.t(t[] a, t[] b) -> t[]", lambda a, b: a + b)
-register_operator("aten::mul.left_t(t[] l, int n) -> t[]", lambda l, n: l * n)  # noqa: E741
-register_operator("aten::mul.right_(int n, t[] l) -> t[]", lambda n, l: l * n)  # noqa: E741
+register_operators({
+    "aten::list.t(t[] l) -> t[]": list,
+    "aten::copy.t(t[](a) self) -> t[]": list,
+    "aten::add.t(t[] a, t[] b) -> t[]": lambda a, b: a + b,
+    "aten::mul.left_t(t[] l, int n) -> t[]": lambda l, n: l * n,  # noqa: E741
+    "aten::mul.right_(int n, t[] l) -> t[]": lambda n, l: l * n,  # noqa: E741
+})
 
 
 def position(self: List[Any], el: Any) -> int:
@@ -198,13 +202,17 @@ def smallest_of(self: List[Any]) -> Any:
 
 for t in ("int", "float", "bool"):
     for name, of_two, of_one in (("max", largest, largest_of), ("min", smallest, smallest_of)):
-        register_operator(f"prim::{name}.{t}_list({t}[] l, {t}[] r) -> {t}[]", of_two)
-        register_operator(f"prim::{name}.self_{t}({t}[] self) -> {t}", of_one)
+        register_operators({
+            f"prim::{name}.{t}_list({t}[] l, {t}[] r) -> {t}[]": of_two,
+            f"prim::{name}.self_{t}({t}[] self) -> {t}": of_one,
+        })
 
-register_operator("aten::sum.int(int[] self) -> int", lambda self: wrap(sum(self)))
-register_operator("aten::sum.float(float[] self) -> float", lambda self: _float_sum(self))
-register_operator("aten::sum.complex(complex[] self) -> complex", lambda self: sum(self, 0j))
-register_operator("aten::sum.bool(bool[] self) -> int", sum)
+register_operators({
+    "aten::sum.int(int[] self) -> int": lambda self: wrap(sum(self)),
+    "aten::sum.float(float[] self) -> float": lambda self: _float_sum(self),
+    "aten::sum.complex(complex[] self) -> complex": lambda self: sum(self, 0j),
+    "aten::sum.bool(bool[] self) -> int": sum,
+})
 for t in ("int", "float", "bool"):
     register_operator(f"aten::all.{t}({t}[] self) -> bool", all)
 for t in ("str", "int", "float", "bool"):

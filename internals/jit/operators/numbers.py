@@ -18,7 +18,7 @@ from typing import Any
 
 from . import c_math
 from .c_math import Function, wrap
-from .registry import op, register_operator
+from .registry import op, register_operator, register_operators
 
 PAIRS = {
     "int": "int a, int b", "float": "float a, float b", "complex": "complex a, complex b",
@@ -165,20 +165,30 @@ for name, fn in {"max": maximum, "min": minimum}.items():
     binary(f"prim::{name}", _as_float(fn), "int_float:float float_int:float Scalar:Scalar")
 
 for name, fn in {"and": operator.and_, "or": operator.or_, "xor": operator.xor}.items():
-    register_operator(f"aten::__{name}__.bool(bool a, bool b) -> bool", fn)
-    register_operator(f"aten::__{name}__.int(int a, int b) -> int", fn)
-register_operator("aten::__lshift__.int(int a, int b) -> int", lambda a, b: wrap(a << (b & 63)))
-register_operator("aten::__rshift__.int(int a, int b) -> int", lambda a, b: a >> (b & 63))
-register_operator("aten::__not__(bool self) -> bool", operator.not_)
+    register_operators({
+        f"aten::__{name}__.bool(bool a, bool b) -> bool": fn,
+        f"aten::__{name}__.int(int a, int b) -> int": fn,
+    })
+register_operators({
+    "aten::__lshift__.int(int a, int b) -> int": lambda a, b: wrap(a << (b & 63)),
+    "aten::__rshift__.int(int a, int b) -> int": lambda a, b: a >> (b & 63),
+    "aten::__not__(bool self) -> bool": operator.not_,
+})
 
 for name in ("isnan", "isinf", "isfinite"):
-    register_operator(f"aten::{name}.float(float a) -> bool", getattr(math, name))
-    register_operator(f"aten::{name}.complex(complex a) -> bool", getattr(cmath, name))
+    register_operators({
+        f"aten::{name}.float(float a) -> bool": getattr(math, name),
+        f"aten::{name}.complex(complex a) -> bool": getattr(cmath, name),
+    })
 
-register_operator("aten::gcd.int(int a, int b) -> int", math.gcd)
-register_operator("aten::ldexp(float x, int i) -> float", c_math.total(math.ldexp, lambda x, i: x * c_math.np.exp2(i)))
-register_operator("aten::frexp(float a) -> (float, int)", math.frexp)
-register_operator("aten::modf(float a) -> (float, float)", math.modf)
+register_operators({
+    "aten::gcd.int(int a, int b) -> int": math.gcd,
+    "aten::ldexp(float x, int i) -> float": c_math.total(
+        math.ldexp, lambda x, i: x * c_math.np.exp2(i)
+    ),
+    "aten::frexp(float a) -> (float, int)": math.frexp,
+    "aten::modf(float a) -> (float, float)": math.modf,
+})
 
 
 @op("aten::factorial.int(int a) -> int")

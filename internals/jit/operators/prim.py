@@ -19,19 +19,23 @@ from internals.core.grad_mode import is_grad_enabled, set_grad_mode
 from internals.core.tensor_impl import TensorImpl
 
 from .hashing import hash_of
-from .registry import op, register_operator
+from .registry import op, register_operators
 from .value_text import value_text
 
 # Identity and optionals
 
-register_operator("aten::__is__(t1 self, t2 obj) -> bool", lambda self, obj: same(self, obj))
-register_operator("aten::__isnot__(t1 self, t2 obj) -> bool", lambda self, obj: not same(self, obj))
-register_operator("prim::unchecked_cast(t x) -> t", lambda x: x)
-register_operator("prim::unchecked_unwrap_optional(t(a)? optional) -> t(a)", lambda optional: optional)
-register_operator("prim::Uninitialized() -> Any", lambda: None)
-register_operator("prim::IfThenElse(bool cond, Any(a) x, Any(b) y) -> Any(b|a)", lambda cond, x, y: x if cond else y)
-register_operator("aten::hash.generic(t value) -> int", hash_of)
-register_operator("prim::TupleUnpack(Any tup) -> ...", tuple)
+register_operators({
+    "aten::__is__(t1 self, t2 obj) -> bool": lambda self, obj: same(self, obj),
+    "aten::__isnot__(t1 self, t2 obj) -> bool": lambda self, obj: not same(self, obj),
+    "prim::unchecked_cast(t x) -> t": lambda x: x,
+    "prim::unchecked_unwrap_optional(t(a)? optional) -> t(a)": lambda optional: optional,
+    "prim::Uninitialized() -> Any": lambda: None,
+    "prim::IfThenElse(bool cond, Any(a) x, Any(b) y) -> Any(b|a)": lambda cond, x, y: (
+        x if cond else y
+    ),
+    "aten::hash.generic(t value) -> int": hash_of,
+    "prim::TupleUnpack(Any tup) -> ...": tuple,
+})
 
 
 def same(a: Any, b: Any) -> bool:
@@ -88,10 +92,12 @@ def wait(self: Any) -> Any:
 
 # Gradients. None stands for one that is zero everywhere.
 
-register_operator("prim::AutogradZero() -> Tensor", lambda: None)
-register_operator("prim::AutogradAllNonZero(...) -> bool", lambda *grads: all(g is not None for g in grads))
-register_operator("prim::AutogradAllZero(...) -> bool", lambda *grads: all(g is None for g in grads))
-register_operator("prim::AutogradAnyNonZero(...) -> bool", lambda *grads: any(g is not None for g in grads))
+register_operators({
+    "prim::AutogradZero() -> Tensor": lambda: None,
+    "prim::AutogradAllNonZero(...) -> bool": lambda *grads: all(g is not None for g in grads),
+    "prim::AutogradAllZero(...) -> bool": lambda *grads: all(g is None for g in grads),
+    "prim::AutogradAnyNonZero(...) -> bool": lambda *grads: any(g is not None for g in grads),
+})
 
 
 @op("prim::AutogradAdd(Any a, Any b) -> Any")
@@ -137,20 +143,20 @@ def backward_list(tensors: list[Any], grad_tensors: Any, retain_graph: bool | No
 
 # Settings
 
-register_operator("aten::is_scripting() -> bool", lambda: True)
-register_operator("aten::has_torch_function(...) -> bool", lambda *values: False)
-register_operator("aten::_get_tracing_state() -> bool", lambda: False)
-register_operator("aten::is_autocast_enabled() -> bool", lambda: False)
-register_operator("aten::is_autocast_cpu_enabled() -> bool", lambda: False)
-register_operator("aten::is_grad_enabled() -> bool", is_grad_enabled)
-register_operator("aten::set_grad_enabled(bool val) -> ()", lambda val: _nothing(set_grad_mode(val)))
-register_operator("aten::manual_seed(int seed) -> ()", lambda seed: _nothing(random.manual_seed(seed)))
-register_operator(
-    "aten::manual_seed.generator(Generator(a!) self, int seed) -> Generator(a!)",
-    lambda self, seed: self.manual_seed(seed),
-)
-register_operator("aten::initial_seed(Generator self) -> int", lambda self: self.initial_seed())
-register_operator("aten::seed(Generator(a!) self) -> int", lambda self: self.seed())
+register_operators({
+    "aten::is_scripting() -> bool": lambda: True,
+    "aten::has_torch_function(...) -> bool": lambda *values: False,
+    "aten::_get_tracing_state() -> bool": lambda: False,
+    "aten::is_autocast_enabled() -> bool": lambda: False,
+    "aten::is_autocast_cpu_enabled() -> bool": lambda: False,
+    "aten::is_grad_enabled() -> bool": is_grad_enabled,
+    "aten::set_grad_enabled(bool val) -> ()": lambda val: _nothing(set_grad_mode(val)),
+    "aten::manual_seed(int seed) -> ()": lambda seed: _nothing(random.manual_seed(seed)),
+    "aten::manual_seed.generator(Generator(a!) self, int seed) -> Generator(a!)":
+        lambda self, seed: self.manual_seed(seed),
+    "aten::initial_seed(Generator self) -> int": lambda self: self.initial_seed(),
+    "aten::seed(Generator(a!) self) -> int": lambda self: self.seed(),
+})
 
 
 @op("aten::Generator(*, Device? device=None, int? seed=None) -> Generator")
@@ -170,19 +176,20 @@ def _no_grad(method: str, tensor: TensorImpl, *args: Any, **kwargs: Any) -> Any:
         set_grad_mode(was)
 
 
-register_operator(
-    "aten::_no_grad_uniform_(Tensor(a!) tensor, float a, float b, Generator? generator=None) -> Tensor(a!)",
-    lambda tensor, a, b, generator: _no_grad("uniform_", tensor, a, b, generator=generator),
-)
-register_operator(
-    "aten::_no_grad_normal_(Tensor(a!) tensor, float mean, float std, Generator? generator=None) -> Tensor(a!)",
-    lambda tensor, mean, std, generator: _no_grad("normal_", tensor, mean, std, generator=generator),
-)
-register_operator(
-    "aten::_no_grad_fill_(Tensor(a!) tensor, float val) -> Tensor(a!)",
-    lambda tensor, val: _no_grad("fill_", tensor, val),
-)
-register_operator("aten::_no_grad_zero_(Tensor(a!) tensor) -> Tensor(a!)", lambda tensor: _no_grad("zero_", tensor))
+register_operators({
+    "aten::_no_grad_uniform_(Tensor(a!) tensor, float a, float b, Generator? generator=None) -> Tensor(a!)":
+        lambda tensor, a, b, generator: _no_grad("uniform_", tensor, a, b, generator=generator),
+    "aten::_no_grad_normal_(Tensor(a!) tensor, float mean, float std, Generator? generator=None) -> Tensor(a!)":
+        lambda tensor, mean, std, generator: (
+            _no_grad("normal_", tensor, mean, std, generator=generator)
+        ),
+    "aten::_no_grad_fill_(Tensor(a!) tensor, float val) -> Tensor(a!)": lambda tensor, val: (
+        _no_grad("fill_", tensor, val)
+    ),
+    "aten::_no_grad_zero_(Tensor(a!) tensor) -> Tensor(a!)": lambda tensor: _no_grad(
+        "zero_", tensor
+    ),
+})
 
 
 def _nothing(_: Any) -> None:

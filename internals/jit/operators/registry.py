@@ -19,7 +19,7 @@ does not use.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from internals.core.dispatcher import OperatorHandle, dispatcher
@@ -179,6 +179,12 @@ def accepts(schema: FunctionSchema, types: tuple[Type, ...]) -> bool:
 def register_operator(schema_text: str, fn: Function) -> Operator:
     """Add an operator for the JIT alone. Raises RuntimeError when there is one of that name, or for a text that is no schema."""
     return _registry.register(schema_text, fn)
+
+
+def register_operators(functions: Mapping[str, Function]) -> None:
+    """Add each of them, by its schema."""
+    for schema_text, fn in functions.items():
+        register_operator(schema_text, fn)
 
 
 def op(*schema_texts: str) -> Callable[[F], F]:

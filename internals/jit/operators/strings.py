@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .c_math import to_int
-from .registry import op, register_operator
+from .registry import op, register_operator, register_operators
 from .value_text import value_text
 
 WHITESPACE = " \\n\\t\\f\\v"  # as a schema spells it
@@ -32,49 +32,33 @@ def _span(text: str, start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
-@op("aten::find(str self, str substr, int start=0, int end=-1) -> int")
-def find(self: str, substr: str, start: int, end: int) -> int:
-    return self.find(substr, *_span(self, start, end))
+def in_span(search: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of `str` that looks for something between two places."""
+    return lambda self, substr, start, end: search(self, substr, *_span(self, start, end))
 
 
-@op("aten::rfind(str self, str substr, int start=0, int end=-1) -> int")
-def rfind(self: str, substr: str, start: int, end: int) -> int:
-    return self.rfind(substr, *_span(self, start, end))
+def must_find(find: Callable[..., int]) -> Callable[..., int]:
+    """`find` or `rfind`, but it raises RuntimeError when `substr` is not there."""
+
+    def index(self: str, substr: str, start: int, end: int) -> int:
+        found = find(self, substr, start, end)
+        if found < 0:
+            raise RuntimeError("ValueError: substring not found")
+        return found
+
+    return index
 
 
-@op("aten::index.str(str self, str substr, int start=0, int end=-1) -> int")
-def index(self: str, substr: str, start: int, end: int) -> int:
-    """Raises RuntimeError when `substr` is not there."""
-    found = find(self, substr, start, end)
-    if found < 0:
-        raise RuntimeError("ValueError: substring not found")
-    return found
-
-
-@op("aten::rindex(str self, str substr, int start=0, int end=-1) -> int")
-def rindex(self: str, substr: str, start: int, end: int) -> int:
-    """Raises RuntimeError when `substr` is not there."""
-    found = rfind(self, substr, start, end)
-    if found < 0:
-        raise RuntimeError("ValueError: substring not found")
-    return found
-
-
-@op("aten::count(str self, str substr, int start=0, int end=-1) -> int")
-def count(self: str, substr: str, start: int, end: int) -> int:
-    return self.count(substr, *_span(self, start, end))
-
-
-@op("aten::startswith(str self, str substr, int start=0, int end=-1) -> bool")
-def startswith(self: str, substr: str, start: int, end: int) -> bool:
-    return self.startswith(substr, *_span(self, start, end))
-
-
-@op("aten::endswith(str self, str substr, int start=0, int end=-1) -> bool")
-def endswith(self: str, substr: str, start: int, end: int) -> bool:
-    return self.endswith(substr, *_span(self, start, end))
-
-
+SPAN = "str self, str substr, int start=0, int end=-1"
+register_operators({
+    f"aten::find({SPAN}) -> int": in_span(str.find),
+    f"aten::rfind({SPAN}) -> int": in_span(str.rfind),
+    f"aten::index.str({SPAN}) -> int": must_find(in_span(str.find)),
+    f"aten::rindex({SPAN}) -> int": must_find(in_span(str.rfind)),
+    f"aten::count({SPAN}) -> int": in_span(str.count),
+    f"aten::startswith({SPAN}) -> bool": in_span(str.startswith),
+    f"aten::endswith({SPAN}) -> bool": in_span(str.endswith),
+})
 for name in ("lower", "upper", "swapcase", "capitalize", "title"):
     method(f"{name}() -> str", getattr(str, name))
 for name in (
@@ -105,12 +89,14 @@ method("splitlines(bool keepends=False) -> str[]", str.splitlines)
 method('rsplit(str separator=" ", int max=-1) -> str[]', str.rsplit)
 method("split.str(str? separator=None, int max=-1) -> str[]", str.split)
 
-register_operator("aten::add.str(str a, str b) -> str", lambda a, b: a + b)
-register_operator("aten::len.str(str s) -> int", len)
-register_operator("aten::list(str t) -> str[]", list)
-register_operator("aten::bin(int i) -> str", bin)
-register_operator("aten::oct(int i) -> str", oct)
-register_operator("aten::hex(int i) -> str", hex)
+register_operators({
+    "aten::add.str(str a, str b) -> str": lambda a, b: a + b,
+    "aten::len.str(str s) -> int": len,
+    "aten::list(str t) -> str[]": list,
+    "aten::bin(int i) -> str": bin,
+    "aten::oct(int i) -> str": oct,
+    "aten::hex(int i) -> str": hex,
+})
 
 
 @op("aten::chr(int i) -> str")

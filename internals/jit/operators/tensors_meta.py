@@ -18,35 +18,35 @@ from internals.construction import tensor_new as construction
 from internals.core.device import device
 from internals.core.tensor_impl import TensorImpl as Tensor
 
-from .registry import OBJECTS, op, register_operator
+from .registry import OBJECTS, op, register_operator, register_operators
 
 DTYPE, MEMORY_FORMAT = OBJECTS["ScalarType"], OBJECTS["MemoryFormat"]
 
 # Sizes and strides
 
-register_operator("aten::size.int(Tensor self, int dim) -> int", lambda self, dim: self.size(dim))
-register_operator("aten::size(Tensor self) -> int[]", lambda self: list(self.shape))
-register_operator("aten::stride.int(Tensor self, int dim) -> int", lambda self, dim: self.stride(dim))
-register_operator("aten::stride(Tensor self) -> int[]", lambda self: list(self.stride()))
-register_operator("aten::storage_offset(Tensor self) -> int", Tensor.storage_offset)
-register_operator("aten::dim(Tensor self) -> int", Tensor.dim)
-register_operator("aten::numel(Tensor self) -> int", Tensor.numel)
-register_operator("aten::element_size(Tensor self) -> int", Tensor.element_size)
-register_operator("aten::is_contiguous(Tensor self) -> bool", lambda self: self.is_contiguous())
-register_operator(
-    "aten::is_contiguous.memory_format(Tensor self, MemoryFormat memory_format) -> bool",
-    lambda self, memory_format: self.is_contiguous(MEMORY_FORMAT[memory_format]),
-)
-register_operator(
-    "aten::is_same_size(Tensor self, Tensor other) -> bool", lambda self, other: self.shape == other.shape
-)
-register_operator("aten::is_floating_point(Tensor self) -> bool", Tensor.is_floating_point)
-register_operator("aten::is_complex(Tensor self) -> bool", Tensor.is_complex)
-register_operator("aten::is_signed(Tensor self) -> bool", Tensor.is_signed)
-register_operator(
-    "aten::get_device(Tensor self) -> int", lambda self: -1 if self.device.index is None else self.device.index
-)
-register_operator("aten::Size(int[] sizes) -> int[]", list)
+register_operators({
+    "aten::size.int(Tensor self, int dim) -> int": lambda self, dim: self.size(dim),
+    "aten::size(Tensor self) -> int[]": lambda self: list(self.shape),
+    "aten::stride.int(Tensor self, int dim) -> int": lambda self, dim: self.stride(dim),
+    "aten::stride(Tensor self) -> int[]": lambda self: list(self.stride()),
+    "aten::storage_offset(Tensor self) -> int": Tensor.storage_offset,
+    "aten::dim(Tensor self) -> int": Tensor.dim,
+    "aten::numel(Tensor self) -> int": Tensor.numel,
+    "aten::element_size(Tensor self) -> int": Tensor.element_size,
+    "aten::is_contiguous(Tensor self) -> bool": lambda self: self.is_contiguous(),
+    "aten::is_contiguous.memory_format(Tensor self, MemoryFormat memory_format) -> bool":
+        lambda self, memory_format: self.is_contiguous(MEMORY_FORMAT[memory_format]),
+    "aten::is_same_size(Tensor self, Tensor other) -> bool": lambda self, other: (
+        self.shape == other.shape
+    ),
+    "aten::is_floating_point(Tensor self) -> bool": Tensor.is_floating_point,
+    "aten::is_complex(Tensor self) -> bool": Tensor.is_complex,
+    "aten::is_signed(Tensor self) -> bool": Tensor.is_signed,
+    "aten::get_device(Tensor self) -> int": lambda self: (
+        -1 if self.device.index is None else self.device.index
+    ),
+    "aten::Size(int[] sizes) -> int[]": list,
+})
 
 
 @op("aten::len.Tensor(Tensor t) -> int")
@@ -65,18 +65,20 @@ def infer_size(a: Sequence[int], b: Sequence[int]) -> list[int]:
 
 # What else there is to know
 
-register_operator("prim::dtype(Tensor a) -> int", lambda a: a.dtype.code)
-register_operator("prim::device(Tensor a) -> Device", lambda a: a.device)
-register_operator("prim::layout(Tensor a) -> Layout", lambda a: 0)
-register_operator("prim::requires_grad(Tensor a) -> bool", lambda a: a.requires_grad)
-register_operator("aten::is_leaf(Tensor self) -> bool", lambda self: self.is_leaf)
-register_operator("prim::grad(Tensor a) -> Tensor(*)", lambda a: a.grad)
-register_operator("prim::data(Tensor(a) a) -> Tensor(a)", lambda a: a.detach())
-register_operator("prim::itemsize(Tensor a) -> int", lambda a: a.itemsize)
-register_operator("prim::nbytes(Tensor a) -> int", lambda a: a.nbytes)
-register_operator("prim::name(Tensor a) -> str?", lambda a: None)
-register_operator("prim::type(Device self) -> str", lambda self: self.type)
-register_operator("prim::index(Device self) -> int?", lambda self: self.index)
+register_operators({
+    "prim::dtype(Tensor a) -> int": lambda a: a.dtype.code,
+    "prim::device(Tensor a) -> Device": lambda a: a.device,
+    "prim::layout(Tensor a) -> Layout": lambda a: 0,
+    "prim::requires_grad(Tensor a) -> bool": lambda a: a.requires_grad,
+    "aten::is_leaf(Tensor self) -> bool": lambda self: self.is_leaf,
+    "prim::grad(Tensor a) -> Tensor(*)": lambda a: a.grad,
+    "prim::data(Tensor(a) a) -> Tensor(a)": lambda a: a.detach(),
+    "prim::itemsize(Tensor a) -> int": lambda a: a.itemsize,
+    "prim::nbytes(Tensor a) -> int": lambda a: a.nbytes,
+    "prim::name(Tensor a) -> str?": lambda a: None,
+    "prim::type(Device self) -> str": lambda self: self.type,
+    "prim::index(Device self) -> int?": lambda self: self.index,
+})
 
 
 def _is_on(kind: str) -> Any:
@@ -104,18 +106,24 @@ def as_tensor(data: Any, dtype: int | None, device: Any) -> Any:
 
 _OPTIONS = "*, ScalarType? dtype=None, Device? device=None"
 for t in ("bool", "float", "int", "complex"):
-    register_operator(f"aten::tensor.{t}({t} t, {_OPTIONS}, bool requires_grad=False) -> Tensor", tensor)
-    register_operator(f"aten::as_tensor.{t}({t} t, {_OPTIONS}) -> Tensor", as_tensor)
-register_operator(f"aten::tensor(t[] data, {_OPTIONS}, bool requires_grad=False) -> Tensor", tensor)
-register_operator(f"aten::as_tensor(Tensor(a) data, {_OPTIONS}) -> Tensor(b|a)", as_tensor)
-register_operator(f"aten::as_tensor.list(t[] data, {_OPTIONS}) -> Tensor", as_tensor)
-register_operator("aten::_list_to_tensor(int[] self) -> Tensor", lambda self: construction.tensor(self, dtype=DTYPE[4]))
-register_operator("aten::_tensor_to_list(Tensor self) -> int[]", lambda self: self.tolist())
-register_operator("aten::device(str a) -> Device", device)
-register_operator("aten::device.with_index(str type, int index) -> Device", device)
-register_operator(
-    "aten::_shape_as_tensor(Tensor self) -> Tensor", lambda self: construction.tensor(list(self.shape), dtype=DTYPE[4])
-)
+    register_operators({
+        f"aten::tensor.{t}({t} t, {_OPTIONS}, bool requires_grad=False) -> Tensor": tensor,
+        f"aten::as_tensor.{t}({t} t, {_OPTIONS}) -> Tensor": as_tensor,
+    })
+register_operators({
+    f"aten::tensor(t[] data, {_OPTIONS}, bool requires_grad=False) -> Tensor": tensor,
+    f"aten::as_tensor(Tensor(a) data, {_OPTIONS}) -> Tensor(b|a)": as_tensor,
+    f"aten::as_tensor.list(t[] data, {_OPTIONS}) -> Tensor": as_tensor,
+    "aten::_list_to_tensor(int[] self) -> Tensor": lambda self: construction.tensor(
+        self, dtype=DTYPE[4]
+    ),
+    "aten::_tensor_to_list(Tensor self) -> int[]": lambda self: self.tolist(),
+    "aten::device(str a) -> Device": device,
+    "aten::device.with_index(str type, int index) -> Device": device,
+    "aten::_shape_as_tensor(Tensor self) -> Tensor": lambda self: construction.tensor(
+        list(self.shape), dtype=DTYPE[4]
+    ),
+})
 
 # Moving, and calls whose arguments the dispatcher's own overloads don't take
 
@@ -125,40 +133,33 @@ def to(self: Any, device: Any, dtype: int | None, copy: bool) -> Any:
     return self.to(self.device if device is None else device, kind, copy=copy)
 
 
-register_operator(
+register_operators({
     "aten::to.prim_Device(Tensor(a) self, Device? device, int? dtype=None, bool non_blocking=False, bool copy=False) "
-    "-> Tensor(b|a)",
-    lambda self, device, dtype, non_blocking, copy: to(self, device, dtype, copy),
-)
-register_operator(
-    "aten::to.prim_dtype(Tensor(a) self, int? dtype=None, bool non_blocking=False, bool copy=False) -> Tensor(b|a)",
-    lambda self, dtype, non_blocking, copy: to(self, None, dtype, copy),
-)
-register_operator(
-    "aten::to.prim_other(Tensor(a) self, bool non_blocking=False, bool copy=False) -> Tensor(b|a)",
-    lambda self, non_blocking, copy: to(self, None, None, copy),
-)
-register_operator("aten::cpu(Tensor(a) self) -> Tensor(b|a)", lambda self: self.cpu())
-register_operator("aten::cuda(Tensor(a) self) -> Tensor(b|a)", lambda self: self.cuda())
-register_operator(
-    "aten::split(Tensor(a -> *) self, int[] split_sizes, int dim=0) -> Tensor(a)[]",
-    lambda self, split_sizes, dim: list(ops.split_sizes(self, split_sizes, dim)),
-)
-register_operator("aten::index.Tensor_hacked_twin(Tensor self, Tensor[] indices) -> Tensor", ops.index_Tensor)
-register_operator(
-    "aten::index_put_.hacked_twin(Tensor(a!) self, Tensor[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)",
-    ops.index_put_,
-)
-register_operator(
-    "aten::index_put.hacked_twin(Tensor self, Tensor[] indices, Tensor values, bool accumulate=False) -> Tensor",
-    ops.index_put,
-)
+    "-> Tensor(b|a)": lambda self, device, dtype, non_blocking, copy: to(
+        self, device, dtype, copy
+    ),
+    "aten::to.prim_dtype(Tensor(a) self, int? dtype=None, bool non_blocking=False, bool copy=False) -> Tensor(b|a)":
+        lambda self, dtype, non_blocking, copy: to(self, None, dtype, copy),
+    "aten::to.prim_other(Tensor(a) self, bool non_blocking=False, bool copy=False) -> Tensor(b|a)":
+        lambda self, non_blocking, copy: to(self, None, None, copy),
+    "aten::cpu(Tensor(a) self) -> Tensor(b|a)": lambda self: self.cpu(),
+    "aten::cuda(Tensor(a) self) -> Tensor(b|a)": lambda self: self.cuda(),
+    "aten::split(Tensor(a -> *) self, int[] split_sizes, int dim=0) -> Tensor(a)[]":
+        lambda self, split_sizes, dim: list(ops.split_sizes(self, split_sizes, dim)),
+    "aten::index.Tensor_hacked_twin(Tensor self, Tensor[] indices) -> Tensor": ops.index_Tensor,
+    "aten::index_put_.hacked_twin(Tensor(a!) self, Tensor[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)":
+        ops.index_put_,
+    "aten::index_put.hacked_twin(Tensor self, Tensor[] indices, Tensor values, bool accumulate=False) -> Tensor":
+        ops.index_put,
+})
 for t in ("Tensor", "int", "float"):
     register_operator(
         f"aten::copy_.{t}(Tensor(a!) self, {t} other) -> Tensor(a!)", lambda self, other: self.copy_(other)
     )
-register_operator("aten::numpy_T.a(Tensor(a) self) -> Tensor(a)", lambda self: self.T)
-register_operator("aten::mT.a(Tensor(a) self) -> Tensor(a)", lambda self: self.mT)
+register_operators({
+    "aten::numpy_T.a(Tensor(a) self) -> Tensor(a)": lambda self: self.T,
+    "aten::mT.a(Tensor(a) self) -> Tensor(a)": lambda self: self.mT,
+})
 
 
 @op("aten::requires_grad_(Tensor(a!) self, bool requires_grad=True) -> Tensor(a!)")

@@ -18,7 +18,7 @@ inputs without their history. Today whether a gradient is required is seen while
 
 from __future__ import annotations
 
-from internals.jit.ir import Block, Graph, Node
+from internals.jit.ir import Block, Graph, Node, all_nodes
 from internals.jit.operators.properties import changes_grad_mode
 from internals.jit.passes.cse import cse
 from internals.jit.passes.dce import dce
@@ -151,4 +151,4 @@ def _forget_requires_grad(graph: Graph) -> None:
 
 
 def _size(block: Block) -> int:
-    return sum(1 + sum(_size(b) for b in n.blocks()) for n in block.nodes())
+    return sum(1 for _ in all_nodes(block))

@@ -9,7 +9,7 @@ How the real one differs: it returns a new graph; here the graph itself is renum
 
 from __future__ import annotations
 
-from internals.jit.ir import Block, Graph
+from internals.jit.ir import Graph, all_values
 from internals.jit.passes.registry import graph_pass
 
 
@@ -17,32 +17,18 @@ from internals.jit.passes.registry import graph_pass
 def canonicalize(graph: Graph) -> bool:
     """Number the values of the graph in order: inputs, then the outputs of each node before what is inside its blocks."""
     graph._uniques = 0
-    return _renumber(graph.block())
+    changed = False
+    for v in all_values(graph.block()):
+        old, v._unique = v._unique, graph._next_unique()
+        changed |= old != v._unique
+    return changed
 
 
 def canonicalized(graph: Graph, keep_unique_names: bool = True) -> Graph:
     """A copy with values numbered in order; without names of values if `keep_unique_names` is False."""
     new = graph.copy()
     if not keep_unique_names:
-        _forget_names(new.block())
+        for v in all_values(new.block()):
+            v.setDebugName("")
     canonicalize(new)
     return new
-
-
-def _renumber(block: Block) -> bool:
-    changed = False
-    for node in (block.paramNode(), *block.nodes()):
-        for v in node.outputs():
-            old, v._unique = v._unique, v.node().owningGraph()._next_unique()
-            changed |= old != v._unique
-        for b in node.blocks():
-            changed |= _renumber(b)
-    return changed
-
-
-def _forget_names(block: Block) -> None:
-    for node in (block.paramNode(), *block.nodes()):
-        for v in node.outputs():
-            v.setDebugName("")
-        for b in node.blocks():
-            _forget_names(b)

@@ -23,7 +23,7 @@ from typing import Any
 
 from internals.core.dtype import dtype as DType
 from internals.core.tensor_impl import TensorImpl
-from internals.jit.ir import Block, Graph, Node, TensorType, Value
+from internals.jit.ir import Block, Graph, Node, TensorType, Value, all_nodes
 from internals.jit.passes.dce import dce
 from internals.jit.passes.overloads import constant, overload_of
 from internals.jit.passes.registry import graph_pass
@@ -42,9 +42,7 @@ def canonicalize_ops(graph: Graph) -> bool:
 
 def _canonicalize(block: Block) -> bool:
     changed = False
-    for node in block.nodes():
-        for b in node.blocks():
-            changed |= _canonicalize(b)
+    for node in all_nodes(block, inner_first=True):
         if node.kind() == "aten::addmm":
             changed |= _split_addmm(node)
         elif node.kind() == "aten::chunk":

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from internals.jit.ir import Block, Graph, Node
+from internals.jit.ir import Block, Graph, Node, all_nodes
 from internals.jit.operators.alias_analysis import AliasDb
 from internals.jit.passes.aliasing import safe_to_merge
 from internals.jit.passes.node_equality import node_key
@@ -31,9 +31,7 @@ def constant_pooling(graph: Graph) -> bool:
 
 def _pool(block: Block, known: dict[Hashable, Node], aliases: AliasDb) -> bool:
     changed = False
-    for node in list(block.nodes()):  # they move while we walk
-        for b in node.blocks():
-            changed |= _pool(b, known, aliases)
+    for node in list(all_nodes(block, inner_first=True)):  # they move while we walk
         if node.kind() != "prim::Constant":
             continue
         key = node_key(node)

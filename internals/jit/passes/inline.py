@@ -49,9 +49,7 @@ class _Inliner:
 
     def block(self, block: Block) -> bool:
         changed = False
-        for node in block.nodes():
-            for b in node.blocks():
-                changed |= self.block(b)
+        for node in all_nodes(block, inner_first=True):
             function = _callee(node)
             if function is not None:
                 body, size = self.body(function)

@@ -24,7 +24,7 @@ How the real one differs: 1.0.1 ran the body of `for i in range(0)` once when it
 
 from __future__ import annotations
 
-from internals.jit.ir import Block, Graph, Node, Value
+from internals.jit.ir import Block, Graph, Node, Value, all_nodes
 from internals.jit.ir.types import IntType
 from internals.jit.passes.dce import dce
 from internals.jit.passes.overloads import constant
@@ -46,9 +46,7 @@ def loop_unrolling(graph: Graph) -> bool:
 
 def _unroll_block(block: Block) -> bool:
     changed = False
-    for node in list(block.nodes()):
-        for b in node.blocks():
-            changed = _unroll_block(b) or changed
+    for node in list(all_nodes(block, inner_first=True)):
         if is_for_loop(node) and body_size(node.blocks()[0]) <= MAX_BODY_SIZE:
             changed = unroll(node) or changed
     return changed
@@ -62,7 +60,7 @@ def is_for_loop(node: Node) -> bool:
 
 
 def body_size(block: Block) -> int:
-    return sum(1 + sum(body_size(b) for b in n.blocks()) for n in block.nodes())
+    return sum(1 for _ in all_nodes(block))
 
 
 def unroll(loop: Node) -> bool:

@@ -16,21 +16,15 @@ How the real one differs: today the condition is `prim::AutogradAnyNonZero` and 
 
 from __future__ import annotations
 
-from internals.jit.ir import Block, BoolType, Graph, Node
+from internals.jit.ir import BoolType, Graph, Node, all_nodes
 from internals.jit.passes.registry import graph_pass
 
 
 @graph_pass("GradOf becomes If")
 def lower_grad_of(graph: Graph) -> bool:
     """Replace every GradOf by an If that asks at run time whether any gradient has arrived."""
-    return _lower(graph.block())
-
-
-def _lower(block: Block) -> bool:
     changed = False
-    for node in block.nodes():
-        for b in node.blocks():
-            changed |= _lower(b)
+    for node in all_nodes(graph.block(), inner_first=True):
         if node.kind() == "prim::GradOf":
             _replace(node)
             changed = True

@@ -19,7 +19,7 @@ return a tuple nobody reads.
 
 from __future__ import annotations
 
-from internals.jit.ir import Block, Graph, Node, TupleType, Value, constant_of
+from internals.jit.ir import Block, Graph, Node, TupleType, Value, all_nodes, all_values, constant_of
 from internals.jit.passes.dce import dce
 from internals.jit.passes.registry import graph_pass
 
@@ -49,11 +49,9 @@ def lower_all_tuples(graph: Graph) -> bool:
 
 def _lower_reads(block: Block) -> bool:
     changed = False
-    for node in block.nodes():
+    for node in all_nodes(block):
         if node.kind() in READS:
             changed |= _replace_read(node)
-        for b in node.blocks():
-            changed |= _lower_reads(b)
     return changed
 
 
@@ -167,9 +165,6 @@ def _unmatched(node: Node) -> str:
 
 
 def _check_no_tuples(block: Block) -> None:
-    for node in (block.paramNode(), *block.nodes()):
-        for value in node.outputs():
-            if any(isinstance(t, TupleType) for t in (value.type(), *value.type().containedTypes())):
-                raise RuntimeError(f"Couldn't lower all tuples: %{value.debugName()} is a {value.type()}")
-        for b in node.blocks():
-            _check_no_tuples(b)
+    for value in all_values(block):
+        if any(isinstance(t, TupleType) for t in (value.type(), *value.type().containedTypes())):
+            raise RuntimeError(f"Couldn't lower all tuples: %{value.debugName()} is a {value.type()}")

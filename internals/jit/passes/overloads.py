@@ -23,9 +23,7 @@ def overload_of(node: Node) -> str:
 
 def constant(v: Value) -> Any:
     """The Python value of a constant, None included; `NOT_CONSTANT` for any other value."""
-    if v.node().kind() != "prim::Constant":
-        return NOT_CONSTANT
-    return v.toIValue()
+    return NOT_CONSTANT if v.node().kind() != "prim::Constant" else v.toIValue()
 
 
 def named_constant(node: Node, name: str) -> Any:

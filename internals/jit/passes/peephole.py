@@ -16,7 +16,7 @@ as there `x + 0` becomes x, though -0.0 + 0 is 0.0: the plans of the talk would 
 
 from __future__ import annotations
 
-from internals.jit.ir import Block, Graph, Node, Value
+from internals.jit.ir import Block, Graph, Node, Value, all_nodes
 from internals.jit.passes.aliasing import safe_to_merge
 from internals.jit.passes.dce import dce
 from internals.jit.passes.peephole_lists import LIST_RULES
@@ -45,9 +45,7 @@ def rules() -> str:
 
 def _apply(block: Block, table: dict[str, list[Rule]], facts: Facts) -> bool:
     changed = False
-    for node in block.nodes():
-        for b in node.blocks():
-            changed |= _apply(b, table, facts)
+    for node in all_nodes(block, inner_first=True):
         for rule in table.get(node.kind(), ()):
             if _try(rule, node, facts):
                 changed = True

@@ -26,10 +26,8 @@ How the real one differs: `remove_inplace_ops`, for exporters, replaces every `a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from internals._generated.op_facts import POINTWISE
-from internals.jit.ir import Block, Graph, Node, TensorType, Value
+from internals.jit.ir import Block, Graph, Node, TensorType, all_values
 from internals.jit.operators.alias_analysis import AliasDb
 from internals.jit.passes.overloads import overload_of
 from internals.jit.passes.registry import graph_pass
@@ -94,16 +92,9 @@ def _is_alone(node: Node, aliases: AliasDb) -> bool:
         return False
     if aliases.may_alias_wildcard([written]) or aliases.may_contain_alias(maker.inputs(), [written]):
         return False
-    others = [v for v in _all_values(node.owningGraph().block()) if v is not written and v is not node.output()]
+    others = [v for v in all_values(node.owningGraph().block()) if v is not written and v is not node.output()]
     sharing = [v for v in others if aliases.may_contain_alias([v], [written])]
     return not any(use.user.isAfter(node) for v in sharing for use in v.uses())
-
-
-def _all_values(block: Block) -> Iterator[Value]:
-    for node in (block.paramNode(), *block.nodes()):
-        yield from node.outputs()
-        for b in node.blocks():
-            yield from _all_values(b)
 
 
 def _replace(node: Node) -> None:

@@ -116,9 +116,7 @@ def gradient_of(node: Node, dys: Sequence[Value]) -> list[Value | None]:
 
 def lines_of(key: str) -> dict[str, str] | None:
     """The lines for the overload `key`, by argument; None if graphs have no gradient of it."""
-    if key in EXCEPTIONS:
-        return EXCEPTIONS[key]
-    return DERIVATIVES.get(_with_line(key))
+    return EXCEPTIONS[key] if key in EXCEPTIONS else DERIVATIVES.get(_with_line(key))
 
 
 def _with_line(key: str) -> str:

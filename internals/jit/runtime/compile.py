@@ -65,18 +65,26 @@ class Compiler:
             "prim::Loop": self.emit_loop,
             "prim::CallFunction": self.emit_call_function,
             "prim::CallMethod": self.emit_call_method,
-            "prim::GetAttr": self.emit_get_attr,
-            "prim::SetAttr": self.emit_set_attr,
+            "prim::GetAttr": lambda n: self.put_for(n, "GET_ATTR", slot(n)),
+            "prim::SetAttr": lambda n: self.put_for(n, "SET_ATTR", slot(n)),
             "prim::TupleConstruct": self.emit_tuple_construct,
-            "prim::ListConstruct": self.emit_list_construct,
-            "prim::DictConstruct": self.emit_dict_construct,
-            "prim::ListUnpack": self.emit_list_unpack,
-            "prim::TupleSlice": self.emit_tuple_slice,
+            "prim::ListConstruct": lambda n: self.put_for(
+                n, "LIST_CONSTRUCT", self.add_types([n.output().type()]), n.inputsSize()
+            ),
+            "prim::DictConstruct": lambda n: self.put_for(
+                n, "DICT_CONSTRUCT", self.add_types([n.output().type()]), n.inputsSize()
+            ),
+            "prim::ListUnpack": lambda n: self.put_for(n, "LIST_UNPACK", n.outputsSize()),
+            "prim::TupleSlice": lambda n: self.put_for(
+                n, "TUPLE_SLICE", n.i("beg"), n.i("end") - n.i("beg")
+            ),
             "prim::isinstance": self.emit_isinstance,
             "prim::fork": self.emit_fork,
-            "aten::wait": self.emit_wait,
-            "aten::warn": self.emit_warn,
-            "aten::format": self.emit_format,
+            "aten::wait": lambda n: self.put_for(n, "WAIT"),
+            "aten::warn": lambda n: self.put_for(
+                n, "WARN", n.i("warn_id") if n.hasAttribute("warn_id") else -1
+            ),
+            "aten::format": lambda n: self.put_for(n, "FORMAT", n.inputsSize()),
         }
 
     def compile(self) -> Code:
@@ -173,6 +181,10 @@ class Compiler:
         code.operations.append(operation)
         return len(code.instructions) - 1
 
+    def put_for(self, node: Node, op: str, X: int = 0, N: int = 0) -> None:
+        """An instruction that runs the operation of `node`."""
+        self.put(op, X, N, self.operation(node))
+
     def jump_here(self, pc: int) -> None:
         """Let the jump at `pc` go to the next instruction."""
         at = self.code.instructions[pc]
@@ -249,57 +261,27 @@ class Compiler:
 
     def emit_call(self, node: Node, function: Any) -> None:
         self.code.function_table.append(function)
-        self.put("CALL", len(self.code.function_table) - 1, operation=self.operation(node))
-
-    def emit_get_attr(self, node: Node) -> None:
-        self.put("GET_ATTR", slot(node), operation=self.operation(node))
-
-    def emit_set_attr(self, node: Node) -> None:
-        self.put("SET_ATTR", slot(node), operation=self.operation(node))
+        self.put_for(node, "CALL", len(self.code.function_table) - 1)
 
     def emit_tuple_construct(self, node: Node) -> None:
         type = node.output().type()
         if isinstance(type, TupleType) and type.names is not None:
-            self.put("NAMED_TUPLE_CONSTRUCT", self.add_types([type]), node.inputsSize(), self.operation(node))
+            self.put_for(node, "NAMED_TUPLE_CONSTRUCT", self.add_types([type]), node.inputsSize())
         else:
-            self.put("TUPLE_CONSTRUCT", node.inputsSize(), operation=self.operation(node))
-
-    def emit_list_construct(self, node: Node) -> None:
-        types = self.add_types([node.output().type()])
-        self.put("LIST_CONSTRUCT", types, node.inputsSize(), self.operation(node))
-
-    def emit_dict_construct(self, node: Node) -> None:
-        types = self.add_types([node.output().type()])
-        self.put("DICT_CONSTRUCT", types, node.inputsSize(), self.operation(node))
+            self.put_for(node, "TUPLE_CONSTRUCT", node.inputsSize())
 
     def add_types(self, types: Sequence[Any]) -> int:
         """The place of the first in the type table."""
         self.code.type_table += types
         return len(self.code.type_table) - len(types)
 
-    def emit_list_unpack(self, node: Node) -> None:
-        self.put("LIST_UNPACK", node.outputsSize(), operation=self.operation(node))
-
-    def emit_tuple_slice(self, node: Node) -> None:
-        begin, end = node.i("beg"), node.i("end")
-        self.put("TUPLE_SLICE", begin, end - begin, self.operation(node))
-
     def emit_isinstance(self, node: Node) -> None:
         types = node.tys("types")
-        self.put("ISINSTANCE", self.add_types(types), len(types), self.operation(node))
+        self.put_for(node, "ISINSTANCE", self.add_types(types), len(types))
 
     def emit_fork(self, node: Node) -> None:
         self.code.function_table.append(node.g("Subgraph"))
-        self.put("FORK", len(self.code.function_table) - 1, node.inputsSize(), self.operation(node))
-
-    def emit_wait(self, node: Node) -> None:
-        self.put("WAIT", operation=self.operation(node))
-
-    def emit_warn(self, node: Node) -> None:
-        self.put("WARN", node.i("warn_id") if node.hasAttribute("warn_id") else -1, operation=self.operation(node))
-
-    def emit_format(self, node: Node) -> None:
-        self.put("FORMAT", node.inputsSize(), operation=self.operation(node))
+        self.put_for(node, "FORK", len(self.code.function_table) - 1, node.inputsSize())
 
 
 def slot(node: Node) -> int:

@@ -27,7 +27,7 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from internals.jit.ir import Block, FunctionType, Graph, Node, Value, constant_of
+from internals.jit.ir import Block, FunctionType, Graph, Node, Value, all_nodes, constant_of
 from internals.jit.operators.c_math import INT_MAX, wrap
 
 from .errors import raise_at
@@ -126,9 +126,7 @@ class Emitter:
 
         So does a question about a tensor (`x is None`), if that is the next node: later the tensor may be gone.
         """
-        for node in block.nodes():
-            for inner in node.blocks():
-                self.find_expressions(inner)
+        for node in all_nodes(block, inner_first=True):
             found = shortcut(node, self.ints.plain)
             if found is None:
                 continue
@@ -146,7 +144,7 @@ class Emitter:
                 continue
             user = uses[0].user
             only_numbers = all(self.is_harmless(v) for v in found.inputs)
-            if user.owningBlock() is not block or user.kind() == "prim::Drop":
+            if user.owningBlock() is not node.owningBlock() or user.kind() == "prim::Drop":
                 continue
             if only_numbers or (user is next_non_constant(node) and user.kind() != "prim::Loop"):
                 self.within[node] = user
@@ -159,9 +157,7 @@ class Emitter:
 
     def bind_functions(self, block: Block) -> None:
         """Give a name to every function that will be called, and to constants that cannot be written out."""
-        for node in block.nodes():
-            for inner in node.blocks():
-                self.bind_functions(inner)
+        for node in all_nodes(block, inner_first=True):
             if node.kind() == "prim::Constant":
                 value = None if isinstance(node.output().type(), FunctionType) else constant_of(node.output())
                 if literal(value) is None:

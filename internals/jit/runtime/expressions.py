@@ -18,24 +18,12 @@ def python_form(node: Node) -> Callable[[Node, Sequence[str]], str] | None:
     return None if isinstance(type, TupleType) and type.names is not None else FORMS.get(node.kind())
 
 
-def tuple_display(node: Node, inputs: Sequence[str]) -> str:
-    return f"({', '.join(inputs)}{',' * (len(inputs) == 1)})"
-
-
-def list_display(node: Node, inputs: Sequence[str]) -> str:
-    return f"[{', '.join(inputs)}]"
-
-
 def dict_display(node: Node, inputs: Sequence[str]) -> str:
     return "{" + ", ".join(f"{k}: {v}" for k, v in zip(inputs[::2], inputs[1::2])) + "}"
 
 
 def all_elements(node: Node, inputs: Sequence[str]) -> str:
     return f"{inputs[0]}[0]" if node.outputsSize() == 1 else inputs[0]
-
-
-def some_elements(node: Node, inputs: Sequence[str]) -> str:
-    return f"{inputs[0]}[{node.i('beg')}:{node.i('end')}]"
 
 
 def attribute(node: Node, inputs: Sequence[str]) -> str:
@@ -54,11 +42,11 @@ def nothing(node: Node, inputs: Sequence[str]) -> str:
 
 
 FORMS: dict[str, Callable[[Node, Sequence[str]], str]] = {
-    "prim::TupleConstruct": tuple_display,
-    "prim::ListConstruct": list_display,
+    "prim::TupleConstruct": lambda node, inputs: f"({', '.join(inputs)}{',' * (len(inputs) == 1)})",
+    "prim::ListConstruct": lambda node, inputs: f"[{', '.join(inputs)}]",
     "prim::DictConstruct": dict_display,
     "prim::TupleUnpack": all_elements,
-    "prim::TupleSlice": some_elements,
+    "prim::TupleSlice": lambda node, inputs: f"{inputs[0]}[{node.i('beg')}:{node.i('end')}]",
     "prim::GetAttr": attribute,
     "prim::unchecked_cast": itself,
     "prim::Uninitialized": nothing,

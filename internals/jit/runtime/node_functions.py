@@ -44,7 +44,21 @@ ELSEWHERE = {
     **dict.fromkeys(("prim::MMTreeReduce", "prim::MMBatchSide"), "internals.jit.runtime.batched_mm"),
 }
 
-NODE_FUNCTIONS: dict[str, Callable[[Node], Function]] = {}
+# By kind: what makes, of a node, the function of its inputs. Longer ones enter themselves below.
+NODE_FUNCTIONS: dict[str, Callable[[Node], Function]] = {
+    "prim::TupleUnpack": lambda node: sole if node.outputsSize() == 1 else unchanged,
+    "prim::ListConstruct": lambda node: lambda *elements: list(elements),
+    "prim::DictConstruct": lambda node: lambda *items: dict(zip(items[::2], items[1::2])),
+    "prim::unchecked_cast": lambda node: unchanged,
+    "prim::data": lambda node: unchanged,
+    "prim::Uninitialized": lambda node: nothing,
+    "prim::CallMethod": lambda node: executable(_method(node, node.s("name"))),
+    "prim::Enter": lambda node: executable(_method(node, "__enter__")),
+    "aten::wait": lambda node: Future.wait,
+    # None stands for a gradient that is zero everywhere and was never computed
+    "prim::AutogradZero": lambda node: nothing,
+    "prim::Undefined": lambda node: nothing,
+}
 
 
 def function_of(node: Node) -> Function:
@@ -91,11 +105,6 @@ def named_tuple_class(name: str, fields: tuple[str, ...]) -> Any:
     return namedtuple(name, fields)
 
 
-@node_function("prim::TupleUnpack")
-def tuple_unpack(node: Node) -> Function:
-    return sole if node.outputsSize() == 1 else unchanged
-
-
 @node_function("prim::TupleIndex")
 def tuple_index(node: Node) -> Function:
     def index(elements: tuple[Any, ...], i: int) -> Any:
@@ -112,11 +121,6 @@ def tuple_slice(node: Node) -> Function:
     return lambda elements: elements[begin:end]
 
 
-@node_function("prim::ListConstruct")
-def list_construct(node: Node) -> Function:
-    return lambda *elements: list(elements)
-
-
 @node_function("prim::ListUnpack")
 def list_unpack(node: Node) -> Function:
     expected = node.outputsSize()
@@ -127,11 +131,6 @@ def list_unpack(node: Node) -> Function:
         return elements[0] if expected == 1 else tuple(elements)
 
     return unpack
-
-
-@node_function("prim::DictConstruct")
-def dict_construct(node: Node) -> Function:
-    return lambda *items: dict(zip(items[::2], items[1::2]))
 
 
 # Objects
@@ -173,16 +172,6 @@ def has_type(value: Any, types: list[Type]) -> bool:
     return any(found.isSubtypeOf(t) for t in types)
 
 
-@node_function("prim::unchecked_cast", "prim::data")
-def cast(node: Node) -> Function:
-    return unchanged
-
-
-@node_function("prim::Uninitialized")
-def uninitialized(node: Node) -> Function:
-    return nothing
-
-
 # Calls
 
 
@@ -194,9 +183,8 @@ def call_function(node: Node) -> Function:
     return executable(type.function)
 
 
-@node_function("prim::CallMethod")
-def call_method(node: Node) -> Function:
-    return executable(node.input(0).type().getMethod(node.s("name")))  # type: ignore[attr-defined]
+def _method(node: Node, name: str) -> Any:
+    return node.input(0).type().getMethod(name)  # type: ignore[attr-defined]
 
 
 def executable(function: Any) -> Function:
@@ -212,14 +200,9 @@ def create_object(node: Node) -> Function:
     return lambda: ScriptObject(kind)  # type: ignore[arg-type]
 
 
-@node_function("prim::Enter")
-def enter(node: Node) -> Function:
-    return executable(node.input().type().getMethod("__enter__"))  # type: ignore[attr-defined]
-
-
 @node_function("prim::Exit")
 def leave(node: Node) -> Function:
-    call = executable(node.input().type().getMethod("__exit__"))  # type: ignore[attr-defined]
+    call = executable(_method(node, "__exit__"))
     return lambda manager: call(manager, None, None, None)
 
 
@@ -278,17 +261,7 @@ def fork_subgraph(node: Node) -> Function:
     return lambda *inputs: fork(executor, *inputs)
 
 
-@node_function("aten::wait")
-def wait(node: Node) -> Function:
-    return Future.wait
-
-
-# Gradients: None stands for a gradient that is zero everywhere and was never computed.
-
-
-@node_function("prim::AutogradZero", "prim::Undefined")
-def autograd_zero(node: Node) -> Function:
-    return nothing
+# Gradients
 
 
 @node_function("prim::AutogradAdd", "prim::AutogradAllNonZero", "prim::AutogradAnyNonZero", "prim::AnyDefined")

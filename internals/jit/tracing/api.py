@@ -241,9 +241,7 @@ def script_if_tracing(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(fn)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        if not is_tracing():
-            return fn(*args, **kwargs)
-        return script(fn)(*args, **kwargs)
+        return script(fn)(*args, **kwargs) if is_tracing() else fn(*args, **kwargs)
 
     wrapper.__original_fn = fn  # type: ignore[attr-defined]
     wrapper.__script_if_tracing_wrapper = True  # type: ignore[attr-defined]

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from internals.jit.ir import Block, ClassType, Graph, Node, TupleType, Value, unshaped
+from internals.jit.ir import Block, ClassType, Graph, Node, TupleType, Value, all_nodes, unshaped
 from internals.jit.passes.dce import dce
 from internals.jit.passes.lower_tuples import lower_simple_tuples
 from internals.jit.script_function import ScriptFunction
@@ -171,9 +171,7 @@ def _free_name(name: str, type: ClassType) -> str:
 
 
 def _inline_blocks(block: Block) -> None:
-    for node in block.nodes():
-        for b in node.blocks():
-            _inline_blocks(b)
+    for node in all_nodes(block, inner_first=True):
         if node.kind() != FORWARD:
             continue
         graph = node.owningGraph()

@@ -88,11 +88,10 @@ class Namespace:
 class Operators(SugaredValue):
     """`torch`, `ops.prim`: each attribute is an operator (`BuiltinModule`)."""
 
+    kind_name = "builtin module"
+
     def __init__(self, namespace: str) -> None:
         self.namespace = namespace
-
-    def kind(self) -> str:
-        return "builtin module"
 
     def attr(self, where: SourceRange, c: Compiler, name: str) -> SugaredValue:
         symbol = f"{self.namespace}::{name}"
@@ -103,8 +102,7 @@ class Operators(SugaredValue):
 class OperatorNamespaces(SugaredValue):
     """`ops`."""
 
-    def kind(self) -> str:
-        return "ops"
+    kind_name = "ops"
 
     def attr(self, where: SourceRange, c: Compiler, name: str) -> SugaredValue:
         return Operators(name)
@@ -113,11 +111,10 @@ class OperatorNamespaces(SugaredValue):
 class ConstantTable(SugaredValue):
     """`CONSTANTS`."""
 
+    kind_name = "CONSTANTS"
+
     def __init__(self, constants: Sequence[Any]) -> None:
         self.constants = constants
-
-    def kind(self) -> str:
-        return "CONSTANTS"
 
     def attr(self, where: SourceRange, c: Compiler, name: str) -> SugaredValue:
         number = name[1:]
@@ -151,11 +148,10 @@ class ClassValue(SugaredValue):
 class NumberValue(SugaredValue):
     """`inf`, `nan`: a constant wherever it is written."""
 
+    kind_name = "constant"
+
     def __init__(self, value: complex) -> None:
         self.value = value
-
-    def kind(self) -> str:
-        return "constant"
 
     def as_value(self, where: SourceRange, c: Compiler) -> Any:
         return c.constant(self.value, where)
@@ -164,11 +160,10 @@ class NumberValue(SugaredValue):
 class ArchiveNamespace(SugaredValue):
     """`__torch__.models`: what is defined under this name, or a longer name (`ClassNamespaceValue`)."""
 
+    kind_name = "Class Namespace"
+
     def __init__(self, name: str, find: Callable[[str], SugaredValue | None]) -> None:
         self.name, self.find = name, find
-
-    def kind(self) -> str:
-        return "Class Namespace"
 
     def attr(self, where: SourceRange, c: Compiler, name: str) -> SugaredValue:
         qualified = f"{self.name}.{name}"
