@@ -63,23 +63,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m internals.profiler", description="Runs a program and tells where its time went."
     )
-    parser.add_argument(
-        "--trace", metavar="PATH", help="where the Chrome trace goes; otherwise PROGRAM.trace.json here"
-    )
-    parser.add_argument(
-        "--sort-by",
-        default="self_cpu_time_total",
-        metavar="COLUMN",
-        choices=SORTABLE,
-        help=f"one of: {', '.join(SORTABLE)}",
-    )
-    parser.add_argument("--row-limit", type=int, default=30, metavar="N", help="lines of the table; -1 for all")
-    parser.add_argument("--shapes", action="store_true", help="a line for each combination of sizes")
-    parser.add_argument("--memory", action="store_true", help="bytes taken and given back")
-    parser.add_argument("--flops", action="store_true", help="floating-point operations, estimated")
-    parser.add_argument("--stack", action="store_true", help="a line for each place in the program")
-    parser.add_argument("--stack-depth", type=int, default=3, metavar="N", help="how many frames a place is; 3")
-    parser.add_argument("--no-modules", action="store_true", help="no ranges for the calls of nn.Modules")
+    for flag, words in OPTIONS.items():
+        parser.add_argument(flag, **words)
     parser.add_argument("program", metavar="PROGRAM", help="a Python file, or MODULE:FUNCTION")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's own")
     return parser
@@ -89,6 +74,35 @@ SORTABLE = (
     "self_cpu_time_total", "cpu_time_total", "cpu_time", "self_cuda_time_total", "cuda_time_total", "count",
     "self_cpu_memory_usage", "cpu_memory_usage", "self_cuda_memory_usage", "flops",
 )  # fmt: skip
+OPTIONS: dict[str, dict[str, Any]] = {
+    "--trace": {
+        "metavar": "PATH",
+        "help": "where the Chrome trace goes; otherwise PROGRAM.trace.json here",
+    },
+    "--sort-by": {
+        "default": "self_cpu_time_total",
+        "metavar": "COLUMN",
+        "choices": SORTABLE,
+        "help": f"one of: {', '.join(SORTABLE)}",
+    },
+    "--row-limit": {
+        "type": int,
+        "default": 30,
+        "metavar": "N",
+        "help": "lines of the table; -1 for all",
+    },
+    "--shapes": {"action": "store_true", "help": "a line for each combination of sizes"},
+    "--memory": {"action": "store_true", "help": "bytes taken and given back"},
+    "--flops": {"action": "store_true", "help": "floating-point operations, estimated"},
+    "--stack": {"action": "store_true", "help": "a line for each place in the program"},
+    "--stack-depth": {
+        "type": int,
+        "default": 3,
+        "metavar": "N",
+        "help": "how many frames a place is; 3",
+    },
+    "--no-modules": {"action": "store_true", "help": "no ranges for the calls of nn.Modules"},
+}
 
 
 def _program(program: str, arguments: list[str]) -> tuple[Callable[[], Any], str]:
