@@ -18,7 +18,7 @@ from internals.machine_code.parallel import get_num_threads
 from internals.machine_code.settings import settings
 
 from .pieces import chunk_of_row, keys_for, larger, row_largest, row_smallest, smaller, tile_of_columns
-from .ready import ready
+from .ready import run
 from .rows import WORD, Rows, address, as_rows, rows_of, tiles_of
 
 THRESHOLD = 1 << 16
@@ -102,28 +102,27 @@ def extremes_with_indices(t: TensorImpl, dim: int, largest: bool) -> Any:
 
 def _of_rows(x: Any, rows: Rows, chunks: int, largest: bool) -> Any:
     word = WORD[x.dtype.char]
-    entry = ready(extremes_of_rows.bind(**_row(x, largest)), f"{word} {word} i8 i8 i8 i8")
-    if entry is None:
-        return None
     out = np.empty(rows.outer * chunks, x.dtype)
     chunk = CHUNK if chunks > 1 else rows.n
     units, grain = rows.outer * chunks, max(1, GRAIN // chunk)
-    entry.parallel(units, grain, address(x), address(out), rows.n, chunk, chunks, rows.outer_stride)
-    return out
+    sizes = rows.n, chunk, chunks, rows.outer_stride
+    bound = extremes_of_rows.bind(**_row(x, largest))
+    done = run(bound, f"{word} {word} i8 i8 i8 i8", units, grain, address(x), address(out), *sizes)
+    return out if done else None
 
 
 def _of_columns(x: Any, rows: Rows, largest: bool) -> Any:
     word = WORD[x.dtype.char]
     n, inner, outer_stride, stride = rows.n, rows.inner, rows.outer_stride, rows.stride
-    entry = ready(extremes_of_columns.bind(better=_better(largest)), f"{word} {word} i8 i8 i8 i8 i8 i8 i8")
-    if entry is None:
-        return None
+    bound, words = extremes_of_columns.bind(better=_better(largest)), f"{word} {word}" + " i8" * 7
     while True:
         chunk = min(n, SPLIT)
         chunks, tiles = -(-n // chunk), -(-inner // TILE)
         out = np.empty((rows.outer, chunks, inner), x.dtype)
         units, grain = rows.outer * chunks * tiles, max(1, GRAIN // (chunk * min(TILE, inner)))
-        entry.parallel(units, grain, address(x), address(out), n, inner, chunk, chunks, tiles, outer_stride, stride)
+        sizes = n, inner, chunk, chunks, tiles, outer_stride, stride
+        if not run(bound, words, units, grain, address(x), address(out), *sizes):
+            return None
         if chunks == 1:
             return rows.result(out)
         x, n, outer_stride, stride = out, chunks, chunks * inner, inner
@@ -131,17 +130,14 @@ def _of_columns(x: Any, rows: Rows, largest: bool) -> Any:
 
 def _columns_with_indices(x: Any, rows: Rows, largest: bool) -> Any:
     word, n, inner = WORD[x.dtype.char], rows.n, rows.inner
-    entry = ready(
-        extremes_of_columns_with_indices.bind(better=_better(largest)), f"{word} {word} *i8 i8 i8 i8 i8 i8 i8"
-    )
-    if entry is None:
-        return None
+    bound = extremes_of_columns_with_indices.bind(better=_better(largest))
     values, indices = np.empty((rows.outer, inner), x.dtype), np.empty((rows.outer, inner), np.int64)
     tile, tiles = tiles_of(rows.outer, inner)
     grain = max(1, GRAIN // (n * tile))
     addresses = address(x), address(values), address(indices)
-    entry.parallel(rows.outer * tiles, grain, *addresses, n, inner, tile, tiles, rows.outer_stride, rows.stride)
-    return values, indices
+    units, sizes = rows.outer * tiles, (n, inner, tile, tiles, rows.outer_stride, rows.stride)
+    done = run(bound, f"{word} {word} *i8" + " i8" * 6, units, grain, *addresses, *sizes)
+    return (values, indices) if done else None
 
 
 def _better(largest: bool) -> Any:

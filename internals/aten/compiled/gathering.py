@@ -32,7 +32,7 @@ from internals.machine_code.settings import use_compiled
 
 from .copying import BITS
 from .elementwise import GRAIN, WORDS, WORTH_COMPILING, are_apart
-from .ready import ready
+from .ready import run
 
 T, OP = template("T"), template("OP")
 STEP, ALONG, ACROSS = template("STEP"), template("ALONG"), template("ACROSS")  # a stride where it is 0 or 1, else -1
@@ -144,15 +144,14 @@ def gather(out: TensorImpl, x: TensorImpl, dim: int, index: TensorImpl) -> bool 
     if inner == 1:  # the last dimension: let the kernel's inner loop run along it
         m, inner, index_m, index_i, x_i = 1, m, 0, index_m, 0
     bound = read_elements.bind(STEP=_known(index_i), ALONG=_known(x_n), ACROSS=_known(x_i), WRAPS=False)
-    entry = ready(bound, f"*{bits} *{bits} *{WORDS[index.dtype]} *i8 i8 i8 i8 i8 i8 i8 i8 i8 i8")
-    if entry is None:
-        return False
     wrong, flag = _flag()
-    entry.parallel(
-        block.outer * m, max(1, GRAIN // inner), backed_ptr(out), backed_ptr(x), backed_ptr(index), flag, block.n, m, inner, x_o,
-        x_n, x_i, index_o, index_m, index_i,
+    done = run(
+        bound, f"*{bits} *{bits} *{WORDS[index.dtype]} *i8" + " i8" * 9,
+        block.outer * m, max(1, GRAIN // inner),
+        backed_ptr(out), backed_ptr(x), backed_ptr(index), flag,
+        block.n, m, inner, x_o, x_n, x_i, index_o, index_m, index_i,
     )  # fmt: skip
-    return None if wrong[0] else True
+    return None if wrong[0] else done
 
 
 def index_select(out: TensorImpl, x: TensorImpl, dim: int, index: TensorImpl, wraps: bool = False) -> bool | None:
@@ -166,18 +165,16 @@ def index_select(out: TensorImpl, x: TensorImpl, dim: int, index: TensorImpl, wr
     wrong, flag = _flag()
     addresses = backed_ptr(out), backed_ptr(x), backed_ptr(index), flag
     if inner == 1:
-        bound = read_elements.bind(STEP=_known(index_m), ALONG=_known(x_n), ACROSS=0, WRAPS=wraps)
-        entry = ready(bound, f"{words} i8 i8 i8 i8 i8 i8 i8 i8 i8")
-        if entry is None:
-            return False
-        entry.parallel(block.outer, max(1, GRAIN // m), *addresses, block.n, 1, m, x_o, x_n, 0, 0, 0, index_m)
+        steps = {"STEP": _known(index_m), "ALONG": _known(x_n), "ACROSS": 0}
+        bound = read_elements.bind(**steps, WRAPS=wraps)
+        units = block.outer
+        sizes: tuple[int, ...] = (block.n, 1, m, x_o, x_n, 0, 0, 0, index_m)
     else:
         bound = read_rows.bind(STEP=_known(x_i), WRAPS=wraps)
-        entry = ready(bound, f"{words} i8 i8 i8 i8 i8 i8 i8")
-        if entry is None:
-            return False
-        entry.parallel(block.outer * m, max(1, GRAIN // inner), *addresses, block.n, m, inner, x_o, x_n, x_i, index_m)
-    return None if wrong[0] else True
+        units, sizes = block.outer * m, (block.n, m, inner, x_o, x_n, x_i, index_m)
+    grain = max(1, GRAIN // (m if inner == 1 else inner))
+    done = run(bound, words + " i8" * len(sizes), units, grain, *addresses, *sizes)
+    return None if wrong[0] else done
 
 
 def scatter(x: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl | Any, reduce: str = "") -> bool | None:
@@ -204,16 +201,14 @@ def scatter(x: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl | Any, r
     by_columns = block.outer == 1 and block.inner > 1
     steps = {"STEP": _known(index_i), "ALONG": _known(x_n), "ACROSS": _known(x_i)}
     bound = write_elements.bind(OP=_WRITERS[reduce], T=_number(words), BY_COLUMNS=by_columns, **steps)
-    entry = ready(bound, f"*{words} *{WORDS[index.dtype]} *{words} *i8" + " i8" * 13)
-    if entry is None:
-        return False
     wrong, flag = _flag()
     n, work = (inner, m) if by_columns else (block.outer, m * inner)
-    entry.parallel(
-        n, max(1, GRAIN // work), backed_ptr(x), backed_ptr(index), address, flag, block.n, block.outer, m, inner, x_o, x_n,
-        x_i, index_o, index_m, index_i, *strides,
+    done = run(
+        bound, f"*{words} *{WORDS[index.dtype]} *{words} *i8" + " i8" * 13,
+        n, max(1, GRAIN // work), backed_ptr(x), backed_ptr(index), address, flag,
+        block.n, block.outer, m, inner, x_o, x_n, x_i, index_o, index_m, index_i, *strides,
     )  # fmt: skip
-    return None if wrong[0] else True
+    return None if wrong[0] else done
 
 
 def index_add(
@@ -230,18 +225,17 @@ def index_add(
         return False
     by_columns = block.outer == 1 and block.inner > 1
     bound = add_rows.bind(T=_number(words), BY_COLUMNS=by_columns, STEP=_known(rows.strides[2]), WRAPS=wraps)
-    entry = ready(bound, f"*{words} *{WORDS[index.dtype]} *{words} *{words} *i8" + " i8" * 10)
-    if entry is None:
-        return False
     wrong, flag = _flag()
     scale = np.asarray(alpha, x.dtype.np)
     n, work = (block.inner, rows.n) if by_columns else (block.outer, rows.n * block.inner)
     index_m = index.stride()[-1] if index.dim() == 1 else 1
-    entry.parallel(
-        n, max(1, GRAIN // work), backed_ptr(x), backed_ptr(index), backed_ptr(src), scale.__array_interface__["data"][0],
-        flag, block.outer, rows.n, block.inner, block.n, *block.strides[:2], index_m, *rows.strides,
+    done = run(
+        bound, f"*{words} *{WORDS[index.dtype]} *{words} *{words} *i8" + " i8" * 10,
+        n, max(1, GRAIN // work), backed_ptr(x), backed_ptr(index), backed_ptr(src),
+        scale.__array_interface__["data"][0], flag,
+        block.outer, rows.n, block.inner, block.n, *block.strides[:2], index_m, *rows.strides,
     )  # fmt: skip
-    return None if wrong[0] else True
+    return None if wrong[0] else done
 
 
 def _reads(out: TensorImpl, x: TensorImpl, index: TensorImpl) -> str | None:

@@ -19,7 +19,7 @@ from internals.core.tensor_impl import TensorImpl
 from internals.machine_code import kernel, template
 
 from .pieces import chunk_of_row, identity, row_mean, row_squared_distances, tile_of_columns
-from .ready import ready
+from .ready import run
 from .rows import WORD, address, as_rows
 
 THRESHOLD = 1 << 14
@@ -72,18 +72,18 @@ def moments(x: TensorImpl, dims: tuple[int, ...]) -> Any:
     n, inner = rows.n, rows.inner
     chunk = min(n, CHUNK if inner == 1 else BLOCK)
     chunks, tiles = -(-n // chunk), -(-inner // TILE)
-    numbers = "i8 i8 i8 i8" if inner == 1 else "i8 i8 i8 i8 i8 i8 i8"
-    bound = moments_of_rows.bind(W=np.float64, term=identity) if inner == 1 else moments_of_columns.bind(W=np.float64)
-    entry = ready(bound, f"{WORD[a.dtype.char]} *f8 *f8 {numbers}")
-    if entry is None:
-        return None
+    if inner == 1:
+        bound = moments_of_rows.bind(W=np.float64, term=identity)
+        sizes: tuple[int, ...] = (n, chunk, chunks, rows.outer_stride)
+    else:
+        bound = moments_of_columns.bind(W=np.float64)
+        sizes = n, inner, chunk, chunks, tiles, rows.outer_stride, rows.stride
     mean, m2 = np.empty((rows.outer, chunks, inner)), np.empty((rows.outer, chunks, inner))
     addresses = address(a), address(mean), address(m2)
     units, grain = rows.outer * chunks * tiles, max(1, GRAIN // (chunk * min(TILE, inner)))
-    if inner == 1:
-        entry.parallel(units, grain, *addresses, n, chunk, chunks, rows.outer_stride)
-    else:
-        entry.parallel(units, grain, *addresses, n, inner, chunk, chunks, tiles, rows.outer_stride, rows.stride)
+    words = f"{WORD[a.dtype.char]} *f8 *f8" + " i8" * len(sizes)
+    if not run(bound, words, units, grain, *addresses, *sizes):
+        return None
     if chunks > 1:
         mean, m2 = _combined(mean, m2, n, chunk)
     return rows.result(mean), rows.result(m2)

@@ -19,7 +19,7 @@ from internals.core.tensor_impl import TensorImpl, backed_ptr
 from internals.machine_code import inline, kernel, template
 
 from .pieces import identity, row_mean, row_squared_distances
-from .ready import ready
+from .ready import run
 from .rows import WORD, address
 
 THRESHOLD = 1 << 14
@@ -121,12 +121,9 @@ def layer_norm(
     """
     rows = mean.numel()
     n, word = x.numel() // rows, WORD[x.dtype.np.char]
-    entry = ready(layer_norm_of_rows.bind(**_bindings(x, weight, bias)), " ".join([word] * 6) + " i8 f8")
-    if entry is not None:
-        given = [backed_ptr(x if t is None else t) for t in (weight, bias)]
-        results = backed_ptr(out), backed_ptr(mean), backed_ptr(rstd)
-        entry.parallel(rows, max(1, GRAIN // n), backed_ptr(x), *given, *results, n, eps)
-    return entry is not None
+    bound = layer_norm_of_rows.bind(**_bindings(x, weight, bias))
+    addresses = [backed_ptr(x if t is None else t) for t in (x, weight, bias, out, mean, rstd)]
+    return run(bound, " ".join([word] * 6) + " i8 f8", rows, max(1, GRAIN // n), *addresses, n, eps)
 
 
 def group_norm(
@@ -135,13 +132,10 @@ def group_norm(
     """The same for the channels of `x` in `groups` groups; `mean` has an element for each group of each sample."""
     rows, channels = mean.numel(), x.shape[1] // groups
     n, word = x.numel() // rows, WORD[x.dtype.np.char]
-    entry = ready(group_norm_of_rows.bind(**_bindings(x, weight, bias)), " ".join([word] * 6) + " i8 i8 i8 f8")
-    if entry is not None:
-        given = [backed_ptr(x if t is None else t) for t in (weight, bias)]
-        results = backed_ptr(out), backed_ptr(mean), backed_ptr(rstd)
-        sizes = channels, n // channels, groups
-        entry.parallel(rows, max(1, GRAIN // n), backed_ptr(x), *given, *results, *sizes, eps)
-    return entry is not None
+    bound = group_norm_of_rows.bind(**_bindings(x, weight, bias))
+    addresses = [backed_ptr(x if t is None else t) for t in (x, weight, bias, out, mean, rstd)]
+    sizes, words = (channels, n // channels, groups), " ".join([word] * 6) + " i8 i8 i8 f8"
+    return run(bound, words, rows, max(1, GRAIN // n), *addresses, *sizes, eps)
 
 
 def layer_norm_backward(
@@ -155,15 +149,14 @@ def layer_norm_backward(
     n, word = x.numel() // rows, WORD[x.dtype.np.char]
     bindings = {**_bindings(x, weight, None)}
     del bindings["has_bias"], bindings["term"]
-    entry = ready(layer_norm_backward_of_rows.bind(**bindings), " ".join([word] * 8) + " i8 i8")
-    if entry is None:
-        return None
+    bound, words = layer_norm_backward_of_rows.bind(**bindings), " ".join([word] * 8) + " i8 i8"
     blocks = -(-rows // BLOCK)
     parts = np.empty((2, blocks, n if weight is not None else 0), x.dtype.np)
     addresses = [backed_ptr(t) for t in (g, x, mean, rstd, x if weight is None else weight, dx)]
     grain = max(1, GRAIN // (BLOCK * n))
-    entry.parallel(blocks, grain, *addresses, address(parts), address(parts) + parts[0].nbytes, rows, n)
-    return parts.sum(1, np.float64)
+    addresses += [address(parts), address(parts) + parts[0].nbytes]
+    done = run(bound, words, blocks, grain, *addresses, rows, n)
+    return parts.sum(1, np.float64) if done else None
 
 
 def _bindings(x: TensorImpl, weight: Any, bias: Any) -> dict[str, Any]:

@@ -45,6 +45,14 @@ def ready(kernel: Kernel, signature: str, aliasing: bool = False) -> Any:
     return found
 
 
+def run(kernel: Kernel, signature: str, units: int, grain: int, *arguments: Any) -> bool:
+    """Do the kernel's work, `grain` units or more a thread. False if numpy has to do it."""
+    entry = ready(kernel, signature)
+    if entry is not None:
+        entry.parallel(units, grain, *arguments)
+    return entry is not None
+
+
 @cache
 def typed(kernel: Kernel, dtype: dtype) -> Any:
     """The machine code of `kernel` with T bound; in its signature, T stands for its type. None

@@ -14,7 +14,7 @@ from internals.core.tensor_impl import TensorImpl, backed_ptr
 from internals.machine_code import inline, kernel, template
 
 from .pieces import tile_of_columns
-from .ready import ready
+from .ready import run
 from .rows import WORD, address, lines_of, tiles_of
 
 THRESHOLD = 1 << 14
@@ -76,14 +76,11 @@ def scan(x: TensorImpl, out: TensorImpl, dim: int, product: bool) -> bool:
     bindings = {"O": out.dtype.np.type, "W": wide.type, "combine": times if product else plus}
     words, start = f"{WORD[source]} {WORD[target]}", int(product)
     if inner == 1:
-        entry = ready(scans_of_rows.bind(**bindings), f"{words} i8 i8")
-        if entry is not None:
-            entry.parallel(outer, max(4, GRAIN // n), backed_ptr(x), backed_ptr(out), n, start)
-        return entry is not None
-    entry = ready(scans_of_columns.bind(**bindings), f"{words} {WORD[wide.char]} i8 i8 i8 i8 i8")
-    if entry is not None:
-        running, (tile, tiles) = np.empty((outer, inner), wide), tiles_of(outer, inner)
-        grain = max(1, GRAIN // (n * tile))
-        addresses = backed_ptr(x), backed_ptr(out), address(running)
-        entry.parallel(outer * tiles, grain, *addresses, n, inner, tile, tiles, start)
-    return entry is not None
+        bound, grain = scans_of_rows.bind(**bindings), max(4, GRAIN // n)
+        return run(bound, f"{words} i8 i8", outer, grain, backed_ptr(x), backed_ptr(out), n, start)
+    running, (tile, tiles) = np.empty((outer, inner), wide), tiles_of(outer, inner)
+    addresses = backed_ptr(x), backed_ptr(out), address(running)
+    return run(
+        scans_of_columns.bind(**bindings), f"{words} {WORD[wide.char]} i8 i8 i8 i8 i8",
+        outer * tiles, max(1, GRAIN // (n * tile)), *addresses, n, inner, tile, tiles, start,
+    )  # fmt: skip

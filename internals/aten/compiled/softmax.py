@@ -27,7 +27,7 @@ from .pieces import (
     row_largest,
     tile_of_columns,
 )
-from .ready import ready
+from .ready import run
 from .rows import WORD, address, as_rows, lines_of, tiles_of
 
 THRESHOLD = 1 << 14
@@ -105,20 +105,17 @@ def softmax(name: str, x: TensorImpl, out: TensorImpl, dim: int) -> bool:
     word, of_row, of_columns = WORD[x.dtype.np.char], *FORWARD[name]
     types = {"T": x.dtype.np.type, "W": np.float64}
     if inner == 1:
-        entry = ready(
-            results_of_rows.bind(row_result=of_row).bind(**types, **keys_for(types["T"])), f"{word} {word} i8"
-        )
-        if entry is not None:
-            entry.parallel(outer, max(1, GRAIN // n), backed_ptr(x), backed_ptr(out), n)
-        return entry is not None
-    entry = ready(results_of_columns.bind(columns_result=of_columns, **types), f"{word} {word} {word} *f8 i8 i8 i8 i8")
-    if entry is not None:
-        largest, totals = np.empty((outer, inner), x.dtype.np), np.empty((outer, inner))
-        tile, tiles = tiles_of(outer, inner)
-        grain = max(1, GRAIN // (n * tile))
-        addresses = backed_ptr(x), backed_ptr(out), address(largest), address(totals)
-        entry.parallel(outer * tiles, grain, *addresses, n, inner, tile, tiles)
-    return entry is not None
+        bound = results_of_rows.bind(row_result=of_row).bind(**types, **keys_for(types["T"]))
+        grain = max(1, GRAIN // n)
+        return run(bound, f"{word} {word} i8", outer, grain, backed_ptr(x), backed_ptr(out), n)
+    largest, totals = np.empty((outer, inner), x.dtype.np), np.empty((outer, inner))
+    tile, tiles = tiles_of(outer, inner)
+    addresses = backed_ptr(x), backed_ptr(out), address(largest), address(totals)
+    return run(
+        results_of_columns.bind(columns_result=of_columns, **types),
+        f"{word} {word} {word} *f8 i8 i8 i8 i8",
+        outer * tiles, max(1, GRAIN // (n * tile)), *addresses, n, inner, tile, tiles,
+    )  # fmt: skip
 
 
 def softmax_backward(name: str, g: TensorImpl, y: TensorImpl, out: TensorImpl, dim: int) -> bool:
@@ -129,19 +126,16 @@ def softmax_backward(name: str, g: TensorImpl, y: TensorImpl, out: TensorImpl, d
     if inner == 1:
         if name == "log_softmax":
             types["term"] = identity
-        entry = ready(gradients_of_rows.bind(row_result=of_row).bind(**types), f"{word} {word} {word} i8")
-        if entry is not None:
-            entry.parallel(outer, max(1, GRAIN // n), backed_ptr(g), backed_ptr(y), backed_ptr(out), n)
-        return entry is not None
-    entry = ready(
-        gradients_of_columns.bind(columns_result=of_columns, **types), f"{word} {word} {word} *f8 i8 i8 i8 i8"
-    )
-    if entry is not None:
-        totals, (tile, tiles) = np.empty((outer, inner)), tiles_of(outer, inner)
-        grain = max(1, GRAIN // (n * tile))
-        addresses = backed_ptr(g), backed_ptr(y), backed_ptr(out), address(totals)
-        entry.parallel(outer * tiles, grain, *addresses, n, inner, tile, tiles)
-    return entry is not None
+        bound = gradients_of_rows.bind(row_result=of_row).bind(**types)
+        pointers = backed_ptr(g), backed_ptr(y), backed_ptr(out)
+        return run(bound, f"{word} {word} {word} i8", outer, max(1, GRAIN // n), *pointers, n)
+    totals, (tile, tiles) = np.empty((outer, inner)), tiles_of(outer, inner)
+    addresses = backed_ptr(g), backed_ptr(y), backed_ptr(out), address(totals)
+    return run(
+        gradients_of_columns.bind(columns_result=of_columns, **types),
+        f"{word} {word} {word} *f8 i8 i8 i8 i8",
+        outer * tiles, max(1, GRAIN // (n * tile)), *addresses, n, inner, tile, tiles,
+    )  # fmt: skip
 
 
 def logsumexp(t: TensorImpl, dims: tuple[int, ...]) -> Any:
@@ -150,23 +144,24 @@ def logsumexp(t: TensorImpl, dims: tuple[int, ...]) -> Any:
     n, inner = rows.n, rows.inner
     word, types = WORD[x.dtype.char], {"T": x.dtype.type, "W": np.float64}
     if inner > 1:
-        entry = ready(exp_sums_of_columns.bind(**types), f"{word} {word} {word} *f8 i8 i8 i8 i8 i8 i8")
-        if entry is None:
-            return None
+        words = f"{word} {word} {word} *f8 i8 i8 i8 i8 i8 i8"
         largest, shifts = np.empty((rows.outer, inner), x.dtype), np.empty((rows.outer, inner), x.dtype)
         totals, (tile, tiles) = np.empty((rows.outer, inner)), tiles_of(rows.outer, inner)
-        grain = max(1, GRAIN // (n * tile))
+        units, grain = rows.outer * tiles, max(1, GRAIN // (n * tile))
         with_shifts = address(x), address(largest), address(shifts), address(totals)
-        entry.parallel(rows.outer * tiles, grain, *with_shifts, n, inner, tile, tiles, rows.outer_stride, rows.stride)
+        sizes: tuple[int, ...] = (n, inner, tile, tiles, rows.outer_stride, rows.stride)
+        if not run(exp_sums_of_columns.bind(**types), words, units, grain, *with_shifts, *sizes):
+            return None
         return rows.result(_logs(largest, totals))
-    entry = ready(exp_sums_of_rows.bind(**types, **keys_for(types["T"])), f"{word} {word} *f8 i8 i8 i8 i8")
-    if entry is None:
-        return None
+    bound = exp_sums_of_rows.bind(**types, **keys_for(types["T"]))
     chunk = min(n, CHUNK)
     chunks = -(-n // chunk)
     largest, totals = np.empty((rows.outer, chunks), x.dtype), np.empty((rows.outer, chunks))
     addresses = address(x), address(largest), address(totals)
-    entry.parallel(rows.outer * chunks, max(1, GRAIN // chunk), *addresses, n, chunk, chunks, rows.outer_stride)
+    units, sizes = rows.outer * chunks, (n, chunk, chunks, rows.outer_stride)
+    words, grain = f"{word} {word} *f8 i8 i8 i8 i8", max(1, GRAIN // chunk)
+    if not run(bound, words, units, grain, *addresses, *sizes):
+        return None
     if chunks > 1:
         of_all = np.maximum.reduce(largest, 1, keepdims=True)
         shift = np.where(np.isfinite(largest), largest, 0) - np.where(np.isfinite(of_all), of_all, 0)

@@ -25,7 +25,7 @@ from internals.machine_code import inline, kernel, template
 from internals.machine_code.parallel import get_num_threads
 
 from .pieces import float32_key, float64_key, identity, larger
-from .ready import ready
+from .ready import run
 from .rows import WORD, address
 
 THRESHOLD = 1 << 14
@@ -112,16 +112,16 @@ def sort(t: TensorImpl, values: TensorImpl, indices: TensorImpl, dim: int, desce
     rows = x.size // n
     bindings = _keys(x.dtype)
     wide = np.dtype(bindings["K"])
-    entry = ready(sorts_of_rows.bind(**bindings), f"{word} {word} *i8 {WORD[wide.char]} *i4 *i4 i8 i8 i8 i8")
-    if entry is None:
-        return False
+    words = f"{word} {word} *i8 {WORD[wide.char]} *i4 *i4 i8 i8 i8 i8"
     parts = min(get_num_threads(), rows, max(1, x.size // GRAIN))
     keys, places = np.empty((parts, 2, n), wide), np.empty((parts, 2, n), np.int32)
     counts = np.empty((parts, bindings["BYTES"], 256), np.int32)
     straight = dim == t.dim() - 1 and values.is_contiguous() and indices.is_contiguous()
     found = (array(values), array(indices)) if straight else (np.empty_like(x), np.empty(x.shape, np.int64))
     addresses = [address(a) for a in (x, *found, keys, places, counts)]
-    entry.parallel(parts, 1, *addresses, n, rows, parts, -int(descending))
+    sizes = n, rows, parts, -int(descending)
+    if not run(sorts_of_rows.bind(**bindings), words, parts, 1, *addresses, *sizes):
+        return False
     if not straight:
         for target, a in zip((values, indices), found):
             array(target)[...] = np.moveaxis(a, -1, dim)
@@ -135,12 +135,11 @@ def topk(t: TensorImpl, k: int, dim: int, largest: bool) -> Any:
     x = np.ascontiguousarray(np.moveaxis(array(t), dim, -1))
     word = WORD[x.dtype.char]
     bound = best_of_rows.bind(before=larger if largest else smaller_than_nan)
-    entry = ready(bound, f"{word} {word} *i8 i8 i8")
-    if entry is None:
-        return None
     n, kept = x.shape[-1], (*x.shape[:-1], k)
     values, indices = np.empty(kept, x.dtype), np.empty(kept, np.int64)
-    entry.parallel(x.size // n, max(1, GRAIN // n), address(x), address(values), address(indices), n, k)
+    grain, addresses = max(1, GRAIN // n), [address(a) for a in (x, values, indices)]
+    if not run(bound, f"{word} {word} *i8 i8 i8", x.size // n, grain, *addresses, n, k):
+        return None
     return np.moveaxis(values, -1, dim), np.moveaxis(indices, -1, dim)
 
 
