@@ -105,6 +105,8 @@ def inside(options: argparse.Namespace, work: Path) -> int:
         log = work / "record.log"
         for file in reach.record(root, where, files, log, options.jobs, options.every_case):
             print(f"mutants: {file} could not be recorded", flush=True)
+        for file, count in reach.left_out(where):
+            print(f"mutants: {count} tests of {file} fail as it is, and are left out", flush=True)
     drawn = [
         (layer, fault)
         for layer in options.layer or LAYERS

@@ -46,6 +46,7 @@ class Recorder:
         self.costs: list[float] = []
         self.blocks: list[Any] = []
         self.passed: dict[str, bool] = {}
+        self.failed: set[str] = set()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
@@ -62,6 +63,8 @@ class Recorder:
             self.blocks.append(np.fromiter(self.reached, np.uint32, len(self.reached)))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.failed.add(report.nodeid)
         if report.when == "setup":
             self.passed[report.nodeid] = report.passed
         elif not report.passed:
@@ -78,6 +81,7 @@ class Recorder:
             costs=np.array(self.costs),
             lengths=lengths,
             blocks=every,
+            left_out=len(self.failed),
         )
         temporary.replace(path)
 
@@ -119,6 +123,14 @@ def record(
 
     children.share(len(due), jobs, one)
     return [file for file, (path, _) in due.items() if not path.exists()]
+
+
+def left_out(folder: Path) -> Iterator[tuple[str, int]]:
+    """Files of which tests failed before anything was planted, and how many: they say nothing."""
+    for path in sorted(folder.glob("*.npz")):
+        with np.load(path) as data:
+            if data.get("left_out", 0):
+                yield path.stem.replace("__", "/"), int(data["left_out"])
 
 
 def _record(root: Path, file: str, path: Path, of: str, every_case: bool) -> int:
