@@ -22,6 +22,7 @@ OVERVIEWS = (
 )  # fmt: skip
 WITHOUT_A_REAL_ONE = ("exercises", "internals/source_map", "tools/browser", "tools/site", "workshop/hub")
 TEXTS = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+AVOIDED = r"\b(?:nobody|somebody|(?:leave|left) away|(?:what|that) came of|(?:is|are) no (?:tensors?|numbers?|functions?|lists?))\b"
 
 
 def draw(path: Path) -> None:
@@ -39,6 +40,14 @@ def test_the_readmes_picture_is_fresh(tmp_path: Path) -> None:
 def test_links_lead_somewhere(text: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)\)", text.read_text()):
         assert (text.parent / target).exists(), f"{text.name} links to {target}, which is not there"
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda p: p.name)
+def test_words_are_those_of_the_house(text: Path) -> None:
+    """The table of CONTRIBUTING, "How it is written", shows what to write instead."""
+    shown = re.sub(r"(?s)\n## How it is written\n.*?(?=\n## )", "", text.read_text())
+    shown = re.sub(r"`[^`]*`|\[[^]]*\]\([^)]*\)", "", shown)  # code, and headings that are linked to
+    assert not re.findall(AVOIDED, shown, re.IGNORECASE)
 
 
 @pytest.mark.parametrize("package", [*OVERVIEWS, *WITHOUT_A_REAL_ONE])
