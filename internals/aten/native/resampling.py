@@ -24,14 +24,13 @@ from typing import Any
 
 import numpy as np
 
-from internals._generated import ops
 from internals.aten.native.memory_format import empty_as
 from internals.aten.on_device import on_device
 from internals.core import dtype as dt
 from internals.core.tensor_impl import array
 
 from .resampling_bytes import mixed_bytes
-from .resampling_checks import check_gradient, check_input, sizes_and_scales
+from .resampling_checks import check_gradient, check_input
 
 
 def upsample_nearest2d(self: Any, output_size: Sequence[int], scales_h: float | None, scales_w: float | None) -> Any:
@@ -56,7 +55,7 @@ def upsample_bilinear2d(
     if not self._geometry.stored:
         return on_device("upsampling.linear", out, self, align_corners, (scales_h, scales_w))
     if self.dtype is dt.uint8:
-        return resample(self, output_size, "linear", align_corners, (scales_h, scales_w))
+        return resample("linear", self, output_size, align_corners, scales_h, scales_w)
     compute = np.float64 if self.dtype is dt.float64 else np.float32
     mixed = array(self).astype(compute, copy=False)
     for dim, m, scale in zip((2, 3), output_size, (scales_h, scales_w)):
@@ -113,20 +112,6 @@ def upsample_bilinear2d_backward(
     return out
 
 
-def upsample_nearest2d_vec(input: Any, output_size: Sequence[int] | None, scale_factors: Sequence[float] | None) -> Any:
-    """The form that `interpolate` calls: an output size or scale factors."""
-    sizes, (h, w) = sizes_and_scales(input, output_size, scale_factors, 2)
-    return ops.upsample_nearest2d(input, sizes, h, w)
-
-
-def upsample_bilinear2d_vec(
-    input: Any, output_size: Sequence[int] | None, align_corners: bool, scale_factors: Sequence[float] | None
-) -> Any:
-    """The form that `interpolate` calls: an output size or scale factors."""
-    sizes, (h, w) = sizes_and_scales(input, output_size, scale_factors, 2)
-    return ops.upsample_bilinear2d(input, sizes, align_corners, h, w)
-
-
 def nearest_positions(n: int, m: int, scale: float | None, exact: bool = False) -> Any:
     """The source index of each of `m` output positions; `exact`: of their centers."""
     step = np.float32(1 / scale) if scale is not None and scale > 0 else np.float32(n / m)
@@ -179,8 +164,9 @@ def _add_at(total: Any, dim: int, positions: Any, values: Any) -> None:
     total[(*before, positions[starts])] += np.add.reduceat(values, starts, dim)
 
 
-def resample(t: Any, output_size: Sequence[int], kind: str, align_corners: bool, scales: Sequence[float | None]) -> Any:
+def resample(kind: str, t: Any, output_size: Sequence[int], *how: Any) -> Any:
     """`t` (N, C, *S) at (N, C, *output_size). Raises RuntimeError for sizes that do not fit."""
+    align_corners, scales = _corners_and_scales(kind, how)
     check_input(t, output_size, len(scales), f"upsample_{kind}")
     out = empty_as(t, (*t.shape[:2], *output_size))
     if not t._geometry.stored:
@@ -208,15 +194,9 @@ def resample(t: Any, output_size: Sequence[int], kind: str, align_corners: bool,
     return out
 
 
-def resample_backward(
-    grad_output: Any,
-    output_size: Sequence[int],
-    input_size: Sequence[int],
-    kind: str,
-    align_corners: bool,
-    scales: Sequence[float | None],
-) -> Any:
+def resample_backward(kind: str, grad_output: Any, output_size: Sequence[int], input_size: Sequence[int], *how: Any) -> Any:
     """The adjoint of `resample`: from the gradient of its result, that of an input of `input_size`. Raises RuntimeError."""
+    align_corners, scales = _corners_and_scales(kind, how)
     check_gradient(grad_output, output_size, input_size, len(scales))
     compute = np.float64 if grad_output.dtype is dt.float64 else np.float32
     g = array(grad_output).astype(compute, copy=False)
@@ -225,6 +205,11 @@ def resample_backward(
     out = empty_as(grad_output, g.shape)
     array(out)[...] = g
     return out
+
+
+def _corners_and_scales(kind: str, how: Sequence[Any]) -> tuple[bool, Sequence[float | None]]:
+    """`align_corners`, which the nearest filters do not have, and a scale for each dimension."""
+    return (False, how) if kind in ("nearest", "exact") else (how[0], how[1:])
 
 
 def matrix(kind: str, n: int, m: int, align_corners: bool, scale: float | None, compute: Any) -> Any:
