@@ -110,7 +110,7 @@ def takes_out(f: NativeFunction) -> bool:
     if f.exact_out or module == "scalar" or module.startswith("_generated"):
         return module == "scalar"
     kernel = _definitions(module).get(name)
-    return kernel is not None and any(a.arg == "out" for a in kernel.args.args)
+    return kernel is not None and any(a.arg == "out" for a in (*kernel.args.args, *kernel.args.kwonlyargs))
 
 
 @cache
@@ -118,11 +118,19 @@ def _definitions(module: str) -> dict[str, ast.FunctionDef]:
     """The functions of a module of kernels, by their names. It is not imported: what it imports is being written."""
     file = KERNELS / f"{module.replace('.', '/')}.py"
     found: dict[str, ast.FunctionDef] = {}
+    aliases: list[tuple[str, ast.expr]] = []
     for n in ast.parse(file.read_text(encoding="utf-8")).body if file.exists() else ():
         if isinstance(n, ast.FunctionDef):
             found[n.name] = n
-        elif isinstance(n, ast.Assign) and isinstance(n.value, ast.Name) and n.value.id in found:  # a second name
-            found |= {t.id: found[n.value.id] for t in n.targets if isinstance(t, ast.Name)}
+        elif isinstance(n, ast.ImportFrom) and n.module == "real":  # the checks that kernels of numbers share
+            found |= {a.name: _definitions("real")[a.name] for a in n.names}
+        elif isinstance(n, ast.Assign):
+            aliases += [(t.id, n.value) for t in n.targets if isinstance(t, ast.Name)]
+    for name, value in aliases:  # a second name, or a function with some arguments already given
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "partial":
+            value = value.args[0]
+        if isinstance(value, ast.Name) and value.id in found:
+            found[name] = found[value.id]
     return found
 
 

@@ -59,7 +59,6 @@ from internals.aten.native import pointwise
 from internals.aten.native import pointwise_ternary
 from internals.aten.native import pointwise_unary
 from internals.aten.native import pooling
-from internals.aten.native import pooling_3d
 from internals.aten.native.random import discrete as random_discrete
 from internals.aten.native.random import factories as random_factories
 from internals.aten.native.random import rejection as random_rejection
@@ -839,7 +838,7 @@ def adaptive_avg_pool2d_out(self, output_size, out):  # native_functions/nn_pool
     return write_out(out, ops.adaptive_avg_pool2d(self, output_size))
 
 def avg_pool3d_out(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out):  # native_functions/nn_pooling.yaml:39
-    return write_exact_out(out, pooling_3d.avg_pool3d(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override))
+    return write_exact_out(out, pooling.avg_pool3d(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override))
 
 def max_unpool2d_out(self, indices, output_size, out):  # native_functions/nn_pooling.yaml:70
     return write_exact_out(out, unpooling.max_unpool2d(self, indices, output_size))

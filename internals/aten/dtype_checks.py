@@ -6,6 +6,8 @@ macro; numbers are checked when a `Scalar` is converted to the kernel's C++ type
 
 from __future__ import annotations
 
+from typing import Any
+
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype
 
@@ -20,3 +22,20 @@ TYPE_META_NAME = {
 def not_implemented(kernel: str, d: dtype) -> NotImplementedError:
     """The error for a dtype the kernel was not written for: `"floor_vml_cpu" not implemented for 'Bool'`."""
     return NotImplementedError(f"\"{kernel}\" not implemented for '{SCALAR_TYPE_NAME[d]}'")
+
+
+def check_dtype(kernel: str, d: dtype, *categories: int) -> None:
+    """Raises NotImplementedError unless `d` is of a category that the kernel was written for, as `AT_DISPATCH_...` does."""
+    if d.category not in categories:
+        raise not_implemented(kernel, d)
+
+
+def check_same_dtype(a: Any, b: Any) -> None:
+    """Raises RuntimeError for two dtypes."""
+    check_is(a.dtype, b)
+
+
+def check_is(expected: dtype, t: Any) -> None:
+    """Raises RuntimeError unless `t` is of the dtype."""
+    if t.dtype is not expected:
+        raise RuntimeError(f"expected scalar type {SCALAR_TYPE_NAME[expected]} but found {SCALAR_TYPE_NAME[t.dtype]}")

@@ -135,3 +135,25 @@ def test_the_gradient_of_an_empty_batch() -> None:
     x = internals.zeros(0, 2, 4, 5).requires_grad_()
     internals.nn.functional.max_pool2d(x, 2).sum().backward()
     assert x.grad.shape == (0, 2, 4, 5)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "dtype", "window", "words"),
+    [
+        ((1, 1, 2, 2), "float32", ([0, 3],), "stride should not be zero"),  # which is the kernel's size if none is given
+        ((3, 3), "bool", ([2, 2],), "non-empty 3D or 4D (batch mode) tensor expected for input"),
+        ((1, 1, 2, 2), "bool", ([3, 3],), "Given input size: (1x2x2). Calculated output size: (1x0x0)."),
+        ((1, 2, 2, 2), "float32", ([0, 2, 1], [3, 1, 1]), "kernel size should be greater than zero, but got kT: 0 kH: 2 kW: 1"),
+        (
+            (1, 2, 2, 2),
+            "float32",
+            ([1, 1, 1], [1, 1, 1], [0, 0, 0], [0, 2, 2]),
+            "dilation should be greater than zero, but got dilationT: 0 dilationH: 2 dilationW: 2",
+        ),
+    ],
+)
+def test_images_and_volumes_are_checked_in_one_order(sizes: Any, dtype: str, window: Any, words: str) -> None:
+    pool = F.max_pool2d if len(window[0]) == 2 else F.max_pool3d
+    with pytest.raises(RuntimeError) as raised:
+        pool(internals.ones(sizes, dtype=getattr(internals, dtype)), *window)
+    assert str(raised.value).startswith(words)

@@ -46,7 +46,7 @@ Linear algebra and transforms
 
 Neural networks
     convolution, convolution_backward, convolution_checks, conv_tbc, windows
-    pooling, pooling_1d, pooling_3d, pooling_backward, adaptive_max_pooling, fractional_pooling, unpooling
+    pooling, pooling_1d, pooling_backward, adaptive_max_pooling, fractional_pooling, unpooling
     upsampling, resampling                      interpolate: the operators, and the loops for them
     resampling_bytes, resampling_checks             the same for images of bytes, in integers; the sizes that fit
     grid_sampler, grid_taps, shuffling              sampling at points; pixel_shuffle, channel_shuffle

@@ -13,10 +13,10 @@ from typing import Any
 
 from internals._generated import functions as F
 from internals._generated import ops
-from internals.aten.dtype_checks import not_implemented
+from internals.aten.dtype_checks import check_dtype
 from internals.aten.scalar_functions import table as scalar
 from internals.aten.tensor_iterator import TensorIterator
-from internals.core.dtype import BOOL, COMPLEX, SCALAR_TYPE_NAME, finfo
+from internals.core.dtype import FLOATING, INTEGRAL, SCALAR_TYPE_NAME, finfo
 from internals.core.scalar import real
 from internals.core.tensor_impl import TensorImpl, empty_contiguous
 
@@ -52,8 +52,7 @@ def hardshrink(self: TensorImpl, lambd: Any = 0.5, out: Any = None) -> Any:
 
 def softshrink(self: TensorImpl, lambd: Any = 0.5, out: Any = None) -> Any:
     """`self` moved towards 0 by `lambd`, and 0 where it would cross it. Raises RuntimeError for a negative `lambd`."""
-    if not self.dtype.is_floating_point:
-        raise not_implemented("softshrink_check", self.dtype)
+    check_dtype("softshrink_check", self.dtype, FLOATING)
     largest, lambd = finfo(self.dtype).max, real(lambd, self.dtype)
     if not 0 <= lambd <= largest:
         name = SCALAR_TYPE_NAME[self.dtype]
@@ -64,16 +63,14 @@ def softshrink(self: TensorImpl, lambd: Any = 0.5, out: Any = None) -> Any:
 
 def threshold(self: TensorImpl, threshold: Any, value: Any) -> Any:
     """`self` where it is greater than `threshold`, `value` elsewhere. Raises NotImplementedError for complex and bool."""
-    if self.dtype.category in (BOOL, COMPLEX):
-        raise not_implemented("threshold_cpu", self.dtype)
+    check_dtype("threshold_cpu", self.dtype, INTEGRAL, FLOATING)
     return TensorIterator([self]).run(partial(scalar.threshold.loop, threshold=threshold, value=value))
 
 
 def glu(self: TensorImpl, dim: int = -1) -> Any:
     """The first half of `self` along `dim`, times the sigmoid of the second half. Raises RuntimeError for an odd size."""
     half, gate = halves(self, dim)
-    if not self.dtype.is_floating_point:
-        raise not_implemented("glu_cpu", self.dtype)
+    check_dtype("glu_cpu", self.dtype, FLOATING)
     return TensorIterator([half, gate], empty_contiguous(half.shape, self.dtype, self.device)).run(scalar.gated.loop)
 
 

@@ -8,19 +8,20 @@ How the real one differs: one kernel for each number of dimensions, and for each
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from internals._generated import ops
-from internals.aten.dtype_checks import TYPE_META_NAME, not_implemented
+from internals.aten.dtype_checks import TYPE_META_NAME, check_dtype
 from internals.core import dtype as dt
 from internals.core.tensor_impl import array, empty_contiguous
 
 from .pooling import check_places
 from .pooling_1d import check_one
-from .pooling_3d import scatter_to_places
+from .pooling_backward import scatter_to_places
 
 
 def adaptive_max_pool1d(self: Any, output_size: Sequence[int]) -> tuple[Any, Any]:
@@ -36,26 +37,6 @@ def adaptive_max_pool1d(self: Any, output_size: Sequence[int]) -> tuple[Any, Any
     return values.squeeze(-2), indices.squeeze(-2)
 
 
-def adaptive_max_pool2d(self: Any, output_size: Sequence[int]) -> tuple[Any, Any]:
-    """The maxima of `output_size` windows of (N, C, H, W) or (C, H, W), and their positions in the H·W plane as int64."""
-    return _pool("adaptive_max_pool2d", 2, self, output_size)
-
-
-def adaptive_max_pool3d(self: Any, output_size: Sequence[int]) -> tuple[Any, Any]:
-    """The maxima of `output_size` windows of (N, C, D, H, W) or (C, D, H, W), and their positions in the D·H·W volume."""
-    return _pool("adaptive_max_pool3d", 3, self, output_size)
-
-
-def adaptive_max_pool2d_backward(grad_output: Any, self: Any, indices: Any) -> Any:
-    """Each gradient at the place in the H·W plane where its maximum was, which `indices` tells."""
-    return _put_back("adaptive_max_pool2d_backward", 2, grad_output, self, indices)
-
-
-def adaptive_max_pool3d_backward(grad_output: Any, self: Any, indices: Any) -> Any:
-    """Each gradient at the place in the D·H·W volume where its maximum was."""
-    return _put_back("adaptive_max_pool3d_backward", 3, grad_output, self, indices)
-
-
 def _put_back(name: str, dims: int, grad_output: Any, self: Any, indices: Any) -> Any:
     if grad_output.dim() not in (dims + 1, dims + 2):
         raise RuntimeError(f"{name}(): Expected {dims + 1}D or {dims + 2}D grad_output, but got: {list(grad_output.shape)}")
@@ -67,9 +48,14 @@ def _put_back(name: str, dims: int, grad_output: Any, self: Any, indices: Any) -
         raise RuntimeError(
             f"expected dtype {TYPE_META_NAME[self.dtype]} for `grad_output` but got dtype {TYPE_META_NAME[grad_output.dtype]}"
         )
-    if not self.dtype.is_floating_point:
-        raise not_implemented(name, self.dtype)
+    check_dtype(name, self.dtype, dt.FLOATING)
     return scatter_to_places(grad_output, indices, self.shape, dims)
+
+
+# Each gradient at the place in the H·W plane where its maximum was, which `indices` tells.
+adaptive_max_pool2d_backward = partial(_put_back, "adaptive_max_pool2d_backward", 2)
+# Each gradient at the place in the D·H·W volume where its maximum was.
+adaptive_max_pool3d_backward = partial(_put_back, "adaptive_max_pool3d_backward", 3)
 
 
 def _pool(name: str, dims: int, t: Any, output_size: Sequence[int]) -> tuple[Any, Any]:
@@ -78,8 +64,7 @@ def _pool(name: str, dims: int, t: Any, output_size: Sequence[int]) -> tuple[Any
     if t.dim() not in (dims + 1, dims + 2):
         raise RuntimeError(f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got {list(t.shape)}")
     check_places(name, t, t.dim() - 1)
-    if not t.dtype.is_floating_point:
-        raise not_implemented(name, t.dtype)
+    check_dtype(name, t.dtype, dt.FLOATING)
     sizes = (*t.shape[:-dims], *output_size)
     values, indices = (empty_contiguous(sizes, d, t.device) for d in (t.dtype, dt.int64))
     if not t._geometry.stored:
@@ -94,3 +79,9 @@ def _pool(name: str, dims: int, t: Any, output_size: Sequence[int]) -> tuple[Any
         best[(..., *at)] = np.take_along_axis(elements, first[..., None], -1)[..., 0]
         place[(..., *at)] = number[window].reshape(-1)[first]
     return values, indices
+
+
+# The maxima of `output_size` windows of (N, C, H, W) or (C, H, W), and their positions in the H·W plane as int64.
+adaptive_max_pool2d = partial(_pool, "adaptive_max_pool2d", 2)
+# The maxima of `output_size` windows of (N, C, D, H, W) or (C, D, H, W), and their positions in the D·H·W volume.
+adaptive_max_pool3d = partial(_pool, "adaptive_max_pool3d", 3)

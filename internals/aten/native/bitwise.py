@@ -8,6 +8,7 @@ How the real one differs: C++ leaves such shifts undefined, so its loops ask fir
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,34 +19,24 @@ from internals.core.dtype import FLOATING
 
 from .real import integral
 
-
-def bitwise_and(self: Any, other: Any, out: Any = None) -> Any:
-    """The bits that are 1 in both."""
-    return _bits("bitwise_and_cpu", np.bitwise_and, self, other, out)
+# self · 2**other, what does not fit cut off.
+bitwise_left_shift = partial(integral, "lshift_cpu", np.left_shift)
 
 
-def bitwise_or(self: Any, other: Any, out: Any = None) -> Any:
-    """The bits that are 1 in either."""
-    return _bits("bitwise_or_cpu", np.bitwise_or, self, other, out)
+# self / 2**other rounded down: the sign is shifted in.
+bitwise_right_shift = partial(integral, "rshift_cpu", np.right_shift)
 
 
-def bitwise_xor(self: Any, other: Any, out: Any = None) -> Any:
-    """The bits that differ."""
-    return _bits("bitwise_xor_cpu", np.bitwise_xor, self, other, out)
-
-
-def bitwise_left_shift(self: Any, other: Any, out: Any = None) -> Any:
-    """self · 2**other, what does not fit cut off."""
-    return integral("lshift_cpu", np.left_shift, self, other, out=out)
-
-
-def bitwise_right_shift(self: Any, other: Any, out: Any = None) -> Any:
-    """self / 2**other rounded down: the sign is shifted in."""
-    return integral("rshift_cpu", np.right_shift, self, other, out=out)
-
-
-def _bits(kernel: str, loop: Any, self: Any, other: Any, out: Any) -> Any:
+def _bits(kernel: str, loop: Any, self: Any, other: Any, out: Any = None) -> Any:
     it = TensorIterator((self, other), out)
     if it.common_dtype.category >= FLOATING:
         raise not_implemented(kernel, it.common_dtype)
     return it.run(loop)
+
+
+# The bits that are 1 in both.
+bitwise_and = partial(_bits, "bitwise_and_cpu", np.bitwise_and)
+# The bits that are 1 in either.
+bitwise_or = partial(_bits, "bitwise_or_cpu", np.bitwise_or)
+# The bits that differ.
+bitwise_xor = partial(_bits, "bitwise_xor_cpu", np.bitwise_xor)

@@ -12,12 +12,13 @@ How the real one differs: a loop over the output for each number of dimensions, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from internals.aten.dtype_checks import not_implemented
-from internals.core.dtype import BOOL, FLOATING, SCALAR_TYPE_NAME
+from internals.aten.dtype_checks import check_same_dtype, not_implemented
+from internals.core.dtype import BOOL, FLOATING
 from internals.core.formats import channels_last
 from internals.core.tensor_impl import from_array
 
@@ -35,59 +36,6 @@ REFLECTION = Border("reflection_pad", lambda i, n: (n - 1) - np.abs((n - 1) - np
 REPLICATION = Border("replication_pad", lambda i, n: np.clip(i, 0, n - 1))
 
 
-def reflection_pad1d(self: Any, padding: Sequence[int]) -> Any:
-    """(N, C, W) or (C, W) with [left, right] elements more, mirrored. Raises RuntimeError for amounts as large as W."""
-    return _padded(REFLECTION, 1, self, padding)
-
-
-def reflection_pad2d(self: Any, padding: Sequence[int]) -> Any:
-    """(N, C, H, W) or (C, H, W) with [left, right, top, bottom] elements more."""
-    return _padded(REFLECTION, 2, self, padding)
-
-
-def reflection_pad3d(self: Any, padding: Sequence[int]) -> Any:
-    """(N, C, D, H, W) or (C, D, H, W) with [left, right, top, bottom, front, back] elements more."""
-    return _padded(REFLECTION, 3, self, padding)
-
-
-def replication_pad1d(self: Any, padding: Sequence[int]) -> Any:
-    """The same, with the outermost elements again and again; so there may be any number."""
-    return _padded(REPLICATION, 1, self, padding)
-
-
-def replication_pad2d(self: Any, padding: Sequence[int]) -> Any:
-    return _padded(REPLICATION, 2, self, padding)
-
-
-def replication_pad3d(self: Any, padding: Sequence[int]) -> Any:
-    return _padded(REPLICATION, 3, self, padding)
-
-
-def reflection_pad1d_backward(grad_output: Any, self: Any, padding: Sequence[int]) -> Any:
-    """Each gradient at the place its element was read from. Raises RuntimeError where sizes or dtypes do not fit."""
-    return _folded(REFLECTION, 1, grad_output, self, padding)
-
-
-def reflection_pad2d_backward(grad_output: Any, self: Any, padding: Sequence[int]) -> Any:
-    return _folded(REFLECTION, 2, grad_output, self, padding)
-
-
-def reflection_pad3d_backward(grad_output: Any, self: Any, padding: Sequence[int]) -> Any:
-    return _folded(REFLECTION, 3, grad_output, self, padding)
-
-
-def replication_pad1d_backward(grad_output: Any, self: Any, padding: Sequence[int]) -> Any:
-    return _folded(REPLICATION, 1, grad_output, self, padding)
-
-
-def replication_pad2d_backward(grad_output: Any, self: Any, padding: Sequence[int]) -> Any:
-    return _folded(REPLICATION, 2, grad_output, self, padding)
-
-
-def replication_pad3d_backward(grad_output: Any, self: Any, padding: Sequence[int]) -> Any:
-    return _folded(REPLICATION, 3, grad_output, self, padding)
-
-
 def _padded(border: Border, n: int, self: Any, padding: Sequence[int]) -> Any:
     _check(border, n, self, padding)
     if self.dtype.category == BOOL:
@@ -98,6 +46,18 @@ def _padded(border: Border, n: int, self: Any, padding: Sequence[int]) -> Any:
     return _ordered_as(self, result)
 
 
+# (N, C, W) or (C, W) with [left, right] elements more, mirrored. Raises RuntimeError for amounts as large as W.
+reflection_pad1d = partial(_padded, REFLECTION, 1)
+# (N, C, H, W) or (C, H, W) with [left, right, top, bottom] elements more.
+reflection_pad2d = partial(_padded, REFLECTION, 2)
+# (N, C, D, H, W) or (C, D, H, W) with [left, right, top, bottom, front, back] elements more.
+reflection_pad3d = partial(_padded, REFLECTION, 3)
+# The same, with the outermost elements again and again; so there may be any number.
+replication_pad1d = partial(_padded, REPLICATION, 1)
+replication_pad2d = partial(_padded, REPLICATION, 2)
+replication_pad3d = partial(_padded, REPLICATION, 3)
+
+
 def _folded(border: Border, n: int, grad_output: Any, self: Any, padding: Sequence[int]) -> Any:
     sizes = _check(border, n, self, padding)
     for name, expected, got in zip(("width", "height", "depth"), reversed(sizes[-n:]), reversed(grad_output.shape)):
@@ -105,10 +65,7 @@ def _folded(border: Border, n: int, grad_output: Any, self: Any, padding: Sequen
             raise RuntimeError(f"grad_output {name} unexpected. Expected: {expected}, Got: {got}")
     if grad_output.shape[:-n] != self.shape[:-n]:
         raise RuntimeError(f"grad_output of sizes {list(grad_output.shape)} is not that of an input of {list(self.shape)}")
-    if grad_output.dtype is not self.dtype:
-        raise RuntimeError(
-            f"expected scalar type {SCALAR_TYPE_NAME[grad_output.dtype]} but found {SCALAR_TYPE_NAME[self.dtype]}"
-        )
+    check_same_dtype(grad_output, self)
     if self.dtype.category < FLOATING:
         raise not_implemented(f"{border.name}{n}d_backward", self.dtype)
     result = grad_output.detach()
@@ -116,6 +73,15 @@ def _folded(border: Border, n: int, grad_output: Any, self: Any, padding: Sequen
         inside = [*result.shape[:dim], self.shape[dim], *result.shape[dim + 1 :]]
         result = result.new_zeros(inside).index_add(dim, index, result)
     return _ordered_as(self, result)
+
+
+# Each gradient at the place its element was read from. Raises RuntimeError where sizes or dtypes do not fit.
+reflection_pad1d_backward = partial(_folded, REFLECTION, 1)
+reflection_pad2d_backward = partial(_folded, REFLECTION, 2)
+reflection_pad3d_backward = partial(_folded, REFLECTION, 3)
+replication_pad1d_backward = partial(_folded, REPLICATION, 1)
+replication_pad2d_backward = partial(_folded, REPLICATION, 2)
+replication_pad3d_backward = partial(_folded, REPLICATION, 3)
 
 
 def _indices(border: Border, t: Any, padding: Sequence[int]) -> Iterator[tuple[int, Any]]:

@@ -8,6 +8,7 @@ How the real one differs: the same rules; the loops produce whole vectors of mas
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,26 +30,6 @@ def ne(self: Any, other: Any, out: Any = None) -> Any:
     return comparison(np.not_equal, self, other, out)
 
 
-def lt(self: Any, other: Any, out: Any = None) -> Any:
-    """self < other. Raises NotImplementedError for complex."""
-    return _ordered("lt_cpu", np.less, self, other, out)
-
-
-def le(self: Any, other: Any, out: Any = None) -> Any:
-    """self <= other. Raises NotImplementedError for complex."""
-    return _ordered("le_cpu", np.less_equal, self, other, out)
-
-
-def gt(self: Any, other: Any, out: Any = None) -> Any:
-    """self > other. Raises NotImplementedError for complex."""
-    return _ordered("gt_cpu", np.greater, self, other, out)
-
-
-def ge(self: Any, other: Any, out: Any = None) -> Any:
-    """self >= other. Raises NotImplementedError for complex."""
-    return _ordered("ge_cpu", np.greater_equal, self, other, out)
-
-
 def logical_and(self: Any, other: Any, out: Any = None) -> Any:
     """Whether both are different from zero."""
     return TensorIterator((self, other), out, result=bool_).run(np.logical_and)
@@ -64,10 +45,20 @@ def logical_xor(self: Any, other: Any, out: Any = None) -> Any:
     return TensorIterator((self, other), out, result=bool_).run(np.logical_xor)
 
 
-def _ordered(kernel: str, loop: Any, self: Any, other: Any, out: Any) -> Any:
+def _ordered(kernel: str, loop: Any, self: Any, other: Any, out: Any = None) -> Any:
     if _is_complex(self) or _is_complex(other):
         raise not_implemented(kernel, TensorIterator((self, other), out, result=bool_).common_dtype)
     return comparison(loop, self, other, out)
+
+
+# self < other. Raises NotImplementedError for complex.
+lt = partial(_ordered, "lt_cpu", np.less)
+# self <= other. Raises NotImplementedError for complex.
+le = partial(_ordered, "le_cpu", np.less_equal)
+# self > other. Raises NotImplementedError for complex.
+gt = partial(_ordered, "gt_cpu", np.greater)
+# self >= other. Raises NotImplementedError for complex.
+ge = partial(_ordered, "ge_cpu", np.greater_equal)
 
 
 def _is_complex(x: Any) -> bool:

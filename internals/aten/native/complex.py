@@ -10,6 +10,7 @@ once, so that `is_conj` and `is_neg` are always false, and writing to a conjugat
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -70,16 +71,6 @@ def imag(self: Any) -> Any:
     if not self.is_complex():
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     return ops.select_int(ops.view_as_real(self), -1, 1)
-
-
-def complex(real: TensorImpl, imag: TensorImpl, out: Any = None) -> Any:
-    """real + i imag, of float32 or float64. Raises RuntimeError for other dtypes, two different ones, and an `out` of another."""
-    return _put_together("complex_cpu", _pair, real, imag, out)
-
-
-def polar(abs: TensorImpl, angle: TensorImpl, out: Any = None) -> Any:
-    """The number at the distance `abs` from 0, in the direction `angle`. Raises as `complex` does."""
-    return _put_together("polar_cpu", _point, abs, angle, out)
 
 
 def conj(self: Any) -> Any:
@@ -175,7 +166,7 @@ def _conjugate_transpose(self: Any, name: str) -> Any:
     return conj(self.transpose(-2, -1)) if self.dim() else conj(self)
 
 
-def _put_together(name: str, loop: Any, a: TensorImpl, b: TensorImpl, out: Any) -> Any:
+def _put_together(name: str, loop: Any, a: TensorImpl, b: TensorImpl, out: Any = None) -> Any:
     """A complex tensor from two real ones of one dtype."""
     kinds = [SCALAR_TYPE_NAME[t.dtype] for t in (a, b)]
     if not (a.is_floating_point() and b.is_floating_point()):
@@ -199,9 +190,17 @@ def _pair(real: Any, imag: Any, out: Any) -> None:
     out.real, out.imag = real, imag
 
 
+# real + i imag, of float32 or float64. Raises RuntimeError for other dtypes, two different ones, and an `out` of another.
+complex = partial(_put_together, "complex_cpu", _pair)
+
+
 def _point(distance: Any, direction: Any, out: Any) -> None:
     np.multiply(distance, np.cos(direction), out=out.real)
     np.multiply(distance, np.sin(direction), out=out.imag)
+
+
+# The number at the distance `abs` from 0, in the direction `angle`. Raises as `complex` does.
+polar = partial(_put_together, "polar_cpu", _point)
 
 
 def _unit(a: Any, out: Any) -> None:

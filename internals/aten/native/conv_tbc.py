@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from internals._generated import ops
-from internals.aten.dtype_checks import not_implemented
+from internals.aten.dtype_checks import check_dtype
 from internals.core import dtype as dt
 from internals.core.tensor_impl import array, empty_contiguous
 
@@ -27,8 +27,7 @@ def conv_tbc(self: Any, weight: Any, bias: Any, pad: int) -> Any:
     sizes = [time, x.shape[1], w.shape[2]]
     if time < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {time}: {sizes}")
-    if self.dtype is dt.bool_:
-        raise not_implemented("addmm_impl_cpu_", self.dtype)
+    check_dtype("addmm_impl_cpu_", self.dtype, dt.INTEGRAL, dt.FLOATING, dt.COMPLEX)
     if weight.dtype is not self.dtype or bias.dtype is not self.dtype:
         raise RuntimeError("self, weight and bias must have the same dtype")
     out = empty_contiguous(sizes, self.dtype)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from internals.aten.dtype_checks import check_same_dtype
 from internals.aten.on_device import on_device
 from internals.core import dtype as dt
 from internals.core.device import CPU
@@ -22,7 +23,7 @@ from internals.machine_code.settings import use_compiled
 
 from .convolution import COMPILED, compiled_fits, forward, input_gradient, weight_gradient, work
 from .convolution_checks import checked_arguments, gradients_of_nothing
-from .gradient_checks import check_same_dtype, check_sizes
+from .gradient_checks import check_sizes
 from .memory_format import empty_as
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from internals._generated import ops
-from internals.core.dtype import SCALAR_TYPE_NAME
+from internals.aten.dtype_checks import check_same_dtype
 
 
 def checked_arguments(
@@ -91,10 +91,7 @@ def _check(
         raise RuntimeError(f"dilation should be greater than zero, but got {dilation}")
     if groups <= 0:
         raise RuntimeError("non-positive groups is not supported")
-    if input.dtype is not weight.dtype:
-        raise RuntimeError(
-            f"expected scalar type {SCALAR_TYPE_NAME[input.dtype]} but found {SCALAR_TYPE_NAME[weight.dtype]}"
-        )
+    check_same_dtype(input, weight)
     if bias is not None and bias.dtype is not input.dtype:
         raise RuntimeError(f"Input type ({_c_name(input)}) and bias type ({_c_name(bias)}) should be the same")
     if w[0] < groups:

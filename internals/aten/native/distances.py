@@ -16,14 +16,14 @@ import numpy as np
 
 from internals._generated import ops
 from internals.aten.broadcasting import broadcast_shapes
-from internals.aten.dtype_checks import not_implemented
+from internals.aten.dtype_checks import check_same_dtype, not_implemented
 from internals.aten.late import distance
 from internals.core import dtype as dt
 from internals.core.dtype import FLOATING, SCALAR_TYPE_NAME
 from internals.core.float_errors import quietly
 from internals.core.tensor_impl import array, from_array
 
-from .gradient_checks import check_same_dtype, check_sizes
+from .gradient_checks import check_sizes
 from .norms import norm_Scalar
 from .pointwise import sub
 
@@ -72,9 +72,7 @@ def _cdist_forward(x1: Any, x2: Any, p: float, compute_mode: int | None) -> Any:
         return from_array(np.zeros(sizes, x1.dtype.np))
     if x1.dtype not in (dt.float32, dt.float64):
         raise not_implemented("cdist", x1.dtype)
-    if x2.dtype is not x1.dtype:
-        names = (SCALAR_TYPE_NAME[x1.dtype], SCALAR_TYPE_NAME[x2.dtype])
-        raise RuntimeError(f"expected scalar type {names[0]} but found {names[1]}")
+    check_same_dtype(x1, x2)
     result = np.empty(sizes, x1.dtype.np)
     for i in np.ndindex(sizes[:-2]):
         result[i] = quietly(_distances, first[i], second[i], p)

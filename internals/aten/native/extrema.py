@@ -11,6 +11,7 @@ How the real one differs: `max` and `min` along a dimension find value and index
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,26 +28,6 @@ from internals.core.tensor_impl import array
 from internals.machine_code.settings import settings, use_compiled
 
 from .reduction_tools import reduced_dims, reduced_sizes, store
-
-
-def amax(self: Any, dim: Sequence[int] = (), keepdim: bool = False, out: Any = None) -> Any:
-    """The maximum over `dim`; [] means all. Raises IndexError over a dimension of size 0."""
-    return _extreme("amax", np.maximum, self, dim, keepdim, out)
-
-
-def amin(self: Any, dim: Sequence[int] = (), keepdim: bool = False, out: Any = None) -> Any:
-    """The minimum over `dim`; [] means all. Raises IndexError over a dimension of size 0."""
-    return _extreme("amin", np.minimum, self, dim, keepdim, out)
-
-
-def max(self: Any) -> Any:
-    """The largest element. Raises RuntimeError when there is none."""
-    return _extreme_of_all("max", np.maximum, self)
-
-
-def min(self: Any) -> Any:
-    """The smallest element. Raises RuntimeError when there is none."""
-    return _extreme_of_all("min", np.minimum, self)
 
 
 def max_dim(self: Any, dim: int, keepdim: bool = False, out: Any = None) -> Any:
@@ -80,17 +61,7 @@ def aminmax(self: Any, dim: int | None = None, keepdim: bool = False, out: Any =
     return (return_types.aminmax if out is None else return_types.aminmax_out)(smallest, largest)
 
 
-def argmax(self: Any, dim: int | None = None, keepdim: bool = False, out: Any = None) -> Any:
-    """The index of the largest element along `dim`, or in the flattened tensor."""
-    return _index("argmax", np.argmax, self, dim, keepdim, out)
-
-
-def argmin(self: Any, dim: int | None = None, keepdim: bool = False, out: Any = None) -> Any:
-    """The index of the smallest element along `dim`, or in the flattened tensor."""
-    return _index("argmin", np.argmin, self, dim, keepdim, out)
-
-
-def _extreme(name: str, loop: Any, self: Any, dim: Sequence[int], keepdim: bool, out: Any) -> Any:
+def _extreme(name: str, loop: Any, self: Any, dim: Sequence[int] = (), keepdim: bool = False, out: Any = None) -> Any:
     if not self.numel():
         if not dim:
             raise RuntimeError(_NO_DIM.format(name) + " Specify the reduction dim with the 'dim' argument.")
@@ -110,6 +81,12 @@ def _extreme(name: str, loop: Any, self: Any, dim: Sequence[int], keepdim: bool,
     return store(self, lambda: _reduced(loop, self, dims), dims, keepdim, self.dtype, out, f"extrema.{name}")
 
 
+# The maximum over `dim`; [] means all. Raises IndexError over a dimension of size 0.
+amax = partial(_extreme, "amax", np.maximum)
+# The minimum over `dim`; [] means all. Raises IndexError over a dimension of size 0.
+amin = partial(_extreme, "amin", np.minimum)
+
+
 def _extreme_of_all(name: str, loop: Any, self: Any) -> Any:
     if not self.numel():
         raise RuntimeError(_NO_DIM.format(name) + " Specify the reduction dim with the 'dim' argument.")
@@ -117,6 +94,12 @@ def _extreme_of_all(name: str, loop: Any, self: Any) -> Any:
         raise not_implemented(f"{name}_all", self.dtype)
     dims = tuple(range(self.dim()))
     return store(self, lambda: _reduced(loop, self, dims), dims, False, self.dtype, None, f"extrema.a{name}")
+
+
+# The largest element. Raises RuntimeError when there is none.
+max = partial(_extreme_of_all, "max", np.maximum)
+# The smallest element. Raises RuntimeError when there is none.
+min = partial(_extreme_of_all, "min", np.minimum)
 
 
 def _reduced(loop: Any, self: Any, dims: tuple[int, ...]) -> Any:
@@ -151,7 +134,7 @@ def _with_indices(name: str, where: Any, self: Any, dim: int, keepdim: bool, out
     return on_device(f"extrema.{name}", (values, indices), self, dims)
 
 
-def _index(name: str, where: Any, self: Any, dim: int | None, keepdim: bool, out: Any) -> Any:
+def _index(name: str, where: Any, self: Any, dim: int | None = None, keepdim: bool = False, out: Any = None) -> Any:
     if self.dtype.category in (BOOL, COMPLEX):
         raise RuntimeError(f"{name}(): does not support {'bool' if self.dtype is dt.bool_ else 'complex'} input")
     dims = reduced_dims(self, dim)
@@ -167,6 +150,12 @@ def _index(name: str, where: Any, self: Any, dim: int | None, keepdim: bool, out
         return where(a, axis=dims[0] if dim is not None and dims else None) if a.size else ()
 
     return store(self, loop, dims, keepdim, dt.int64, out, f"extrema.{name}")
+
+
+# The index of the largest element along `dim`, or in the flattened tensor.
+argmax = partial(_index, "argmax", np.argmax)
+# The index of the smallest element along `dim`, or in the flattened tensor.
+argmin = partial(_index, "argmin", np.argmin)
 
 
 def _compiled_with_indices(where: Any, self: Any, dims: tuple[int, ...]) -> Any:

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from internals.aten.dtype_checks import TYPE_META_NAME, not_implemented
+from internals.aten.dtype_checks import TYPE_META_NAME, check_dtype
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core import dtype as dt
 from internals.core import return_types
-from internals.core.dtype import BOOL, COMPLEX, FLOATING, SCALAR_TYPE_NAME
+from internals.core.dtype import COMPLEX, FLOATING, SCALAR_TYPE_NAME
 
 from . import pointwise
 from .real import real
@@ -30,14 +30,12 @@ def signbit(self: Any, out: Any = None) -> Any:
     return _to_bool("signbit", np.signbit if self.dtype.category == FLOATING else negative, self, out)
 
 
-def copysign(self: Any, other: Any, out: Any = None) -> Any:
-    """|self| with the sign of `other`, -0.0 included. Raises NotImplementedError for complex."""
-    return real("copysign_cpu", np.copysign, self, other, out=out)
+# |self| with the sign of `other`, -0.0 included. Raises NotImplementedError for complex.
+copysign = partial(real, "copysign_cpu", np.copysign)
 
 
-def nextafter(self: Any, other: Any, out: Any = None) -> Any:
-    """The number after self on the way to `other`. Raises NotImplementedError unless floating."""
-    return real("nextafter_cpu", np.nextafter, self, other, out=out, promote="common")
+# The number after self on the way to `other`. Raises NotImplementedError unless floating.
+nextafter = partial(real, "nextafter_cpu", np.nextafter, promote="common")
 
 
 def frexp(self: Any, out: Any = None) -> Any:
@@ -65,19 +63,8 @@ def ldexp(self: Any, other: Any, out: Any = None) -> Any:
     """
     if self.dtype.category != FLOATING or other.dtype.category >= FLOATING:
         return pointwise.mul(self, pointwise.pow_Scalar(2.0, other), out)
-    if other.dtype.category == BOOL:
-        raise not_implemented("ldexp_cpu_exp", other.dtype)
+    check_dtype("ldexp_cpu_exp", other.dtype, dt.INTEGRAL, dt.FLOATING, dt.COMPLEX)
     return TensorIterator((other, self), out, promote=None, result=self.dtype).run(scaled)
-
-
-def isposinf(self: Any, out: Any = None) -> Any:
-    """Whether infinite and positive. Raises RuntimeError for complex, and for an `out` that is not bool."""
-    return _is_infinite("isposinf", np.inf, self, out)
-
-
-def isneginf(self: Any, out: Any = None) -> Any:
-    """Whether infinite and negative. Raises RuntimeError for complex, and for an `out` that is not bool."""
-    return _is_infinite("isneginf", -np.inf, self, out)
 
 
 def nan_to_num(
@@ -123,10 +110,16 @@ def to_num(a: Any, out: Any, nan: float, posinf: float | None, neginf: float | N
     out[...] = np.nan_to_num(a, nan=nan, posinf=posinf, neginf=neginf)
 
 
-def _is_infinite(name: str, value: float, self: Any, out: Any) -> Any:
+def _is_infinite(name: str, value: float, self: Any, out: Any = None) -> Any:
     if self.dtype.category == COMPLEX:
         raise RuntimeError(f"{name} does not support complex inputs.")
     return _to_bool(name, partial(equal_to, value=value), self, out)
+
+
+# Whether infinite and positive. Raises RuntimeError for complex, and for an `out` that is not bool.
+isposinf = partial(_is_infinite, "isposinf", np.inf)
+# Whether infinite and negative. Raises RuntimeError for complex, and for an `out` that is not bool.
+isneginf = partial(_is_infinite, "isneginf", -np.inf)
 
 
 def _to_bool(name: str, loop: Any, self: Any, out: Any) -> Any:

@@ -10,6 +10,7 @@ How the real one differs: a kernel each for two and three dimensions.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -19,26 +20,9 @@ from internals.aten.dtype_checks import not_implemented
 from internals.core import dtype as dt
 from internals.core.tensor_impl import array, empty_contiguous
 
-from .pooling_3d import scatter_to_places
+from .pooling_backward import scatter_to_places
 
 _SIDES = ("time", "height", "width")
-
-
-def fractional_max_pool2d(
-    self: Any, kernel_size: Sequence[int], output_size: Sequence[int], random_samples: Any
-) -> tuple[Any, Any]:
-    """The maxima of (N, C, H, W) or (C, H, W) and their positions in the H·W plane. `random_samples`: (N, C, 2), of [0, 1).
-
-    Raises RuntimeError for sizes that do not fit, NotImplementedError for a dtype that is not of floating point.
-    """
-    return _pool(2, "fractional_max_pool2d", self, kernel_size, output_size, random_samples)
-
-
-def fractional_max_pool3d(
-    self: Any, kernel_size: Sequence[int], output_size: Sequence[int], random_samples: Any
-) -> tuple[Any, Any]:
-    """The maxima of (N, C, D, H, W) or (C, D, H, W) and their positions in the D·H·W volume. `random_samples`: (N, C, 3)."""
-    return _pool(3, "fractional_max_pool3d", self, kernel_size, output_size, random_samples)
 
 
 def fractional_max_pool2d_backward(
@@ -78,6 +62,13 @@ def _pool(dims: int, name: str, t: Any, kernel: Sequence[int], size: Sequence[in
     array(values)[...] = best.reshape(values.shape)
     array(indices)[...] = place.reshape(indices.shape)
     return values, indices
+
+
+# The maxima of (N, C, H, W) or (C, H, W) and their positions in the H·W plane. `random_samples`: (N, C, 2), of [0, 1).
+# Raises RuntimeError for sizes that do not fit, NotImplementedError for a dtype that is not of floating point.
+fractional_max_pool2d = partial(_pool, 2, "fractional_max_pool2d")
+# The maxima of (N, C, D, H, W) or (C, D, H, W) and their positions in the D·H·W volume. `random_samples`: (N, C, 3).
+fractional_max_pool3d = partial(_pool, 3, "fractional_max_pool3d")
 
 
 def _starts(u: Any, n: int, m: int, kernel: int) -> Any:

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from internals.core.dtype import SCALAR_TYPE_NAME
-
 
 def check_result(t: Any, sizes: Sequence[int]) -> None:
     """Raises RuntimeError, in PyTorch's words, unless `t` has these sizes: those of what the forward pass gave."""
@@ -31,9 +29,3 @@ def check_elements(name: str, what: str, t: Any, n: int) -> None:
     """Raises RuntimeError unless `t` is None or has `n` elements."""
     if t is not None and t.numel() != n:
         raise RuntimeError(f"{name}(): expected {what} to have {n} elements, but got sizes {list(t.shape)}")
-
-
-def check_same_dtype(a: Any, b: Any) -> None:
-    """Raises RuntimeError for two dtypes."""
-    if a.dtype is not b.dtype:
-        raise RuntimeError(f"expected scalar type {SCALAR_TYPE_NAME[a.dtype]} but found {SCALAR_TYPE_NAME[b.dtype]}")

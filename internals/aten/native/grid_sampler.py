@@ -10,6 +10,7 @@ How the real one differs: a kernel each for two and for three dimensions, the fi
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import product
 from math import prod
 from typing import Any
@@ -17,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from internals._generated import ops
-from internals.aten.dtype_checks import not_implemented
-from internals.core.dtype import SCALAR_TYPE_NAME
+from internals.aten.dtype_checks import check_dtype, check_same_dtype
+from internals.core.dtype import FLOATING
 from internals.core.tensor_impl import array, empty_contiguous, from_array
 
-from .gradient_checks import check_same_dtype, check_sizes
+from .gradient_checks import check_sizes
 from .grid_taps import CUBIC, Tap, taps
 
 
@@ -37,34 +38,6 @@ def grid_sampler(input: Any, grid: Any, interpolation_mode: int, padding_mode: i
     return sample(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
-def grid_sampler_2d(input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
-    """(N, C, H, W) at the points (x, y) of (N, H', W', 2): (N, C, H', W'). -1 and 1 are the edges; x runs along W.
-
-    `interpolation_mode` 0 bilinear, 1 nearest, 2 bicubic; `padding_mode` 0 zeros, 1 border, 2 reflection. Raises RuntimeError for
-    sizes that do not fit, NotImplementedError for a dtype that is not of floating point.
-    """
-    return _sample(2, "grid_sampler_2d_cpu_kernel_impl", input, grid, interpolation_mode, padding_mode, align_corners)
-
-
-def grid_sampler_3d(input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
-    """(N, C, D, H, W) at the points (x, y, z) of (N, D', H', W', 3): (N, C, D', H', W'). There is no bicubic mode."""
-    return _sample(3, "grid_sampler3d_cpu", input, grid, interpolation_mode, padding_mode, align_corners)
-
-
-def grid_sampler_2d_backward(
-    grad_output: Any, input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool, output_mask: Any
-) -> tuple[Any, Any]:
-    """The gradients of the image and of the grid; None for the image's where `output_mask` says so."""
-    return _gradients(2, grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask)
-
-
-def grid_sampler_3d_backward(
-    grad_output: Any, input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool, output_mask: Any
-) -> tuple[Any, Any]:
-    """The gradients of the volume and of the grid; None for the volume's where `output_mask` says so."""
-    return _gradients(3, grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask)
-
-
 def _sample(dims: int, name: str, input: Any, grid: Any, interpolation: int, padding: int, align: bool) -> Any:
     _check(dims, name, input, grid, interpolation)
     x = array(input).reshape(*input.shape[:2], prod(input.shape[2:]))
@@ -75,6 +48,14 @@ def _sample(dims: int, name: str, input: Any, grid: Any, interpolation: int, pad
     out = empty_contiguous([*input.shape[:2], *grid.shape[1:-1]], input.dtype)
     array(out)[...] = total.reshape(out.shape)
     return out
+
+
+# (N, C, H, W) at the points (x, y) of (N, H', W', 2): (N, C, H', W'). -1 and 1 are the edges; x runs along W.
+# `interpolation_mode` 0 bilinear, 1 nearest, 2 bicubic; `padding_mode` 0 zeros, 1 border, 2 reflection. Raises RuntimeError for
+# sizes that do not fit, NotImplementedError for a dtype that is not of floating point.
+grid_sampler_2d = partial(_sample, 2, "grid_sampler_2d_cpu_kernel_impl")
+# (N, C, D, H, W) at the points (x, y, z) of (N, D', H', W', 3): (N, C, D', H', W'). There is no bicubic mode.
+grid_sampler_3d = partial(_sample, 3, "grid_sampler3d_cpu")
 
 
 def _gradients(
@@ -106,6 +87,12 @@ def _gradients(
             array(out)[...] = gradient.reshape(out.shape)
         gradients.append(out)
     return gradients[0], gradients[1]
+
+
+# The gradients of the image and of the grid; None for the image's where `output_mask` says so.
+grid_sampler_2d_backward = partial(_gradients, 2)
+# The gradients of the volume and of the grid; None for the volume's where `output_mask` says so.
+grid_sampler_3d_backward = partial(_gradients, 3)
 
 
 def _elements(x: Any, place: Any, inside: Any) -> Any:
@@ -143,8 +130,7 @@ def affine_grid_generator(theta: Any, size: Sequence[int], align_corners: bool) 
         raise RuntimeError(
             f"Expected size for first two dimensions of batch2 tensor to be: [{n}, {len(space) + 1}] but got: {list(theta.shape)}"
         )
-    if not theta.dtype.is_floating_point:
-        raise not_implemented("linspace_cpu", theta.dtype)
+    check_dtype("linspace_cpu", theta.dtype, FLOATING)
     base = _base_grid(space, align_corners, _wide(points.dtype))
     out = empty_contiguous([n, *space, points.shape[1]], theta.dtype)
     array(out)[...] = (base.reshape(-1, base.shape[-1]) @ points.transpose(0, 2, 1)).reshape(out.shape)
@@ -156,8 +142,7 @@ def affine_grid_generator_backward(grad: Any, size: Sequence[int], align_corners
     if len(size) not in (4, 5):
         raise RuntimeError("AffineGridGenerator needs 4d (spatial) or 5d (volumetric) inputs.")
     check_sizes("affine_grid_generator_backward", "grad", grad, (size[0], *size[2:], len(size) - 2))
-    if not grad.dtype.is_floating_point:
-        raise not_implemented("linspace_cpu", grad.dtype)
+    check_dtype("linspace_cpu", grad.dtype, FLOATING)
     space = size[2:]
     base = from_array(_base_grid(space, align_corners, grad.dtype.np)).to(grad.device)
     points = grad.reshape([size[0], prod(space), len(space)])
@@ -188,11 +173,8 @@ def _check(dims: int, name: str, input: Any, grid: Any, interpolation: int) -> N
         )
     if dims == 3 and interpolation == CUBIC:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
-    if not input.dtype.is_floating_point:
-        raise not_implemented(name, input.dtype)
-    if grid.dtype is not input.dtype:
-        names = [SCALAR_TYPE_NAME[t.dtype] for t in (input, grid)]
-        raise RuntimeError(f"expected scalar type {names[0]} but found {names[1]}")
+    check_dtype(name, input.dtype, FLOATING)
+    check_same_dtype(input, grid)
 
 
 def _check_sizes(input: Any, grid: Any) -> None:

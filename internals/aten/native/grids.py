@@ -10,6 +10,7 @@ How the real one differs: the gradient of `vander` fails there, because a saved 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -82,23 +83,6 @@ def combinations(self: Any, r: int = 2, with_replacement: bool = False) -> Any:
     return ops.stack([ops.masked_select(g, kept) for g in _grid([self] * r)], 1)
 
 
-def tril_indices(
-    row: int, col: int, offset: int = 0, dtype: Any = dt.int64, layout: Any = None, device: Any = None, pin_memory: Any = None
-) -> Any:
-    """The positions of the lower triangle of a (row, col) matrix, row by row: shape (2, count).
-
-    Raises RuntimeError for a negative size, NotImplementedError for another dtype than int64 and int32.
-    """
-    return _indices("tril_indices", True, row, col, offset, dtype, layout, device, pin_memory)
-
-
-def triu_indices(
-    row: int, col: int, offset: int = 0, dtype: Any = dt.int64, layout: Any = None, device: Any = None, pin_memory: Any = None
-) -> Any:
-    """The same for the upper triangle."""
-    return _indices("triu_indices", False, row, col, offset, dtype, layout, device, pin_memory)
-
-
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     """The matrix of the powers of each element, the highest first unless `increasing`; N columns, as many as rows when None.
 
@@ -143,7 +127,15 @@ def _check_vector(t: TensorImpl) -> None:
 
 
 def _indices(
-    name: str, lower: bool, row: int, col: int, offset: int, dtype: Any, layout: Any, device: Any, pin_memory: Any
+    name: str,
+    lower: bool,
+    row: int,
+    col: int,
+    offset: int = 0,
+    dtype: Any = dt.int64,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
 ) -> Any:
     for what, n in (("row", row), ("col", col)):
         if n < 0:
@@ -161,6 +153,13 @@ def _indices(
         skipped = np.cumsum(lengths) - lengths - starts
         array(t)[0], array(t)[1] = np.repeat(rows, lengths), np.arange(count) - np.repeat(skipped, lengths)
     return t if device is None else t.to(devices.resolve(device))
+
+
+# The positions of the lower triangle of a (row, col) matrix, row by row: shape (2, count).
+# Raises RuntimeError for a negative size, NotImplementedError for another dtype than int64 and int32.
+tril_indices = partial(_indices, "tril_indices", True)
+# The same for the upper triangle.
+triu_indices = partial(_indices, "triu_indices", False)
 
 
 def _below(row: int, col: int, offset: int) -> int:

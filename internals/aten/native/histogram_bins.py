@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from internals.aten.dtype_checks import TYPE_META_NAME, not_implemented
+from internals.aten.dtype_checks import TYPE_META_NAME, check_dtype, not_implemented
 from internals.core import dtype as dt
-from internals.core.dtype import BOOL, COMPLEX, dtype
+from internals.core.dtype import dtype
 from internals.core.scalar import checked
 from internals.core.tensor_impl import array
 
@@ -54,8 +54,7 @@ def _between(dim: int, low: Any, high: Any, bins: int, d: dtype) -> Any:
 
 def check_real(d: dtype) -> None:
     """Raises NotImplementedError for bools and complex numbers, which have no distances to divide evenly."""
-    if d.category in (BOOL, COMPLEX):
-        raise not_implemented("linspace_cpu", d)
+    check_dtype("linspace_cpu", d, dt.INTEGRAL, dt.FLOATING)
 
 
 def check_bin_counts(bins: Sequence[int]) -> None:

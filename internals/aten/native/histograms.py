@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from internals._generated import ops
-from internals.aten.dtype_checks import not_implemented
+from internals.aten.dtype_checks import check_dtype, not_implemented
 from internals.aten.set_output import set_output
 from internals.core import dtype as dt
 from internals.core import return_types
@@ -61,8 +61,7 @@ def histc(self: Any, bins: int = 100, min: Any = 0, max: Any = 0, out: Any = Non
         raise RuntimeError(f"torch.histc: range of [{low:g}, {high:g}] is not finite")
     if low > high:
         raise RuntimeError("torch.histc: max must be larger than min")
-    if self.dtype.category != FLOATING:
-        raise not_implemented("histogram_cpu", self.dtype)
+    check_dtype("histogram_cpu", self.dtype, dt.FLOATING)
     counts = _count(
         a, [np.array([low, high], kind)], None, False, lambda x, _: _computed_place(x, low, high, bins), [bins]
     )
@@ -174,8 +173,7 @@ def _counts(self: Any, rows: Any, edges: list[Any], weight: Any, density: bool) 
     check_bin_counts([len(e) - 1 for e in edges])
     if weight is not None:
         check_weight(self, rows, weight)
-    if self.dtype.category != FLOATING:
-        raise not_implemented("histogram_cpu", self.dtype)
+    check_dtype("histogram_cpu", self.dtype, dt.FLOATING)
     w = None if weight is None else array(weight).reshape(-1)
     return _count(rows, edges, w, density, _found_place, [len(e) - 1 for e in edges]).astype(self.dtype.np)
 

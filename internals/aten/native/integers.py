@@ -5,18 +5,15 @@ How the real one differs: Euclid's algorithm is written out there (`calc_gcd`); 
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import numpy as np
 
 from .real import integral
 
-
-def gcd(self: Any, other: Any, out: Any = None) -> Any:
-    """The greatest common divisor, never negative; gcd(0, 0) is 0. Raises NotImplementedError unless integers."""
-    return integral("gcd_cpu", np.gcd, self, other, out=out)
+# The greatest common divisor, never negative; gcd(0, 0) is 0. Raises NotImplementedError unless integers.
+gcd = partial(integral, "gcd_cpu", np.gcd)
 
 
-def lcm(self: Any, other: Any, out: Any = None) -> Any:
-    """The least common multiple, never negative; 0 if either is 0. Raises NotImplementedError unless integers."""
-    return integral("lcm_cpu", np.lcm, self, other, out=out)
+# The least common multiple, never negative; 0 if either is 0. Raises NotImplementedError unless integers.
+lcm = partial(integral, "lcm_cpu", np.lcm)

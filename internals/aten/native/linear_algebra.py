@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from internals.aten.dtype_checks import TYPE_META_NAME, not_implemented
+from internals.aten.dtype_checks import TYPE_META_NAME, check_same_dtype, not_implemented
 from internals.aten.on_device import on_device
 from internals.aten.set_output import set_output
 from internals.core import dtype as dt
@@ -58,7 +58,7 @@ def bmm(self: TensorImpl, mat2: TensorImpl, out: Any = None) -> Any:
         return result
     sizes = _batched_sizes(self, mat2)
     result = set_output(sizes, mat2.dtype, out, device=self.device)
-    _check_scalar_types(self, mat2)
+    check_same_dtype(self, mat2)
     _check_implemented("bmm", self)
     if result._geometry.stored:
         product(array(self), array(mat2), array(result))
@@ -160,7 +160,7 @@ def baddbmm(
         raise RuntimeError("Input dtypes must be the same, got: input {}, batch1: {}, batch2: {}".format(*names))
     dtype = batch2.dtype if out is None else self.dtype
     result = set_output(sizes, dtype, out, out is self, device=self.device)
-    _check_scalar_types(batch1, batch2)
+    check_same_dtype(batch1, batch2)
     _check_implemented("baddbmm", self)
     return _scale_and_add(result, addend, batch1, batch2, beta, alpha, out)
 
@@ -339,11 +339,6 @@ def _check_pair(who: str, a: TensorImpl, b: TensorImpl) -> None:
 def _check_one_dtype(who: str, a: TensorImpl, b: TensorImpl, c: TensorImpl) -> None:
     x, y, z = (SCALAR_TYPE_NAME[t.dtype] for t in (a, b, c))
     _check(x == y == z, f"{who} must have the same dtype, but got {x}, {y}, and {z}")
-
-
-def _check_scalar_types(a: TensorImpl, b: TensorImpl) -> None:
-    if a.dtype is not b.dtype:
-        raise RuntimeError(f"expected scalar type {SCALAR_TYPE_NAME[a.dtype]} but found {SCALAR_TYPE_NAME[b.dtype]}")
 
 
 def _check_implemented(kernel: str, t: TensorImpl) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from internals._generated import ops
 from internals.aten.broadcasting import broadcast_shapes
-from internals.aten.dtype_checks import not_implemented
+from internals.aten.dtype_checks import check_dtype
 from internals.aten.scalar_functions import table as scalar
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core import dtype as dt
@@ -140,8 +140,7 @@ def _elementwise(
     kernel: str, loop: Callable[..., None], self: TensorImpl, target: TensorImpl, reduction: int, result: Any = None
 ) -> Any:
     it = TensorIterator([self, target], None, result=result)
-    if not it.common_dtype.is_floating_point:
-        raise not_implemented(kernel, it.common_dtype)
+    check_dtype(kernel, it.common_dtype, dt.FLOATING)
     return _reduce(it.run(loop), reduction)
 
 

@@ -11,6 +11,7 @@ How the real one differs: one pass over the data by Welford's recurrence, in dou
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -39,11 +40,6 @@ def var_dim(self: Any, dim: Dim, unbiased: bool = True, keepdim: bool = False) -
     return ops.var_correction(self, dim, int(unbiased), keepdim)
 
 
-def var_correction(self: Any, dim: Dim = None, correction: Any = None, keepdim: bool = False) -> Any:
-    """The variance over `dim`. NaN, with a warning, where there are no degrees of freedom."""
-    return _moments("var", self, dim, correction, keepdim)
-
-
 def std(self: Any, unbiased: bool = True) -> Any:
     """The standard deviation of all elements: the root of the variance."""
     return ops.std_correction(self, None, int(unbiased), False)
@@ -51,11 +47,6 @@ def std(self: Any, unbiased: bool = True) -> Any:
 
 def std_dim(self: Any, dim: Dim, unbiased: bool = True, keepdim: bool = False) -> Any:
     return ops.std_correction(self, dim, int(unbiased), keepdim)
-
-
-def std_correction(self: Any, dim: Dim = None, correction: Any = None, keepdim: bool = False) -> Any:
-    """The standard deviation over `dim`."""
-    return _moments("std", self, dim, correction, keepdim)
 
 
 def var_mean(self: Any, unbiased: bool = True) -> Any:
@@ -67,11 +58,6 @@ def var_mean_dim(self: Any, dim: Dim, unbiased: bool = True, keepdim: bool = Fal
     return ops.var_mean_correction(self, dim, int(unbiased), keepdim)
 
 
-def var_mean_correction(self: Any, dim: Dim = None, correction: Any = None, keepdim: bool = False) -> Any:
-    """The variance and the mean over `dim`."""
-    return _moments("var_mean", self, dim, correction, keepdim)
-
-
 def std_mean(self: Any, unbiased: bool = True) -> Any:
     """The standard deviation and the mean of all elements."""
     return ops.std_mean_correction(self, None, int(unbiased), False)
@@ -81,17 +67,12 @@ def std_mean_dim(self: Any, dim: Dim, unbiased: bool = True, keepdim: bool = Fal
     return ops.std_mean_correction(self, dim, int(unbiased), keepdim)
 
 
-def std_mean_correction(self: Any, dim: Dim = None, correction: Any = None, keepdim: bool = False) -> Any:
-    """The standard deviation and the mean over `dim`."""
-    return _moments("std_mean", self, dim, correction, keepdim)
-
-
 def number_of(correction: Any) -> float:
     """The correction as a real number: 1 if none is given."""
     return 1 if correction is None else float(checked(correction, float64))
 
 
-def _moments(name: str, self: Any, dim: Dim, correction: Any, keepdim: bool) -> Any:
+def _moments(name: str, self: Any, dim: Dim = None, correction: Any = None, keepdim: bool = False) -> Any:
     """The variance, for "std" its root; for a name that ends in "_mean" the mean as well.
 
     Raises RuntimeError for integers, bools and an imaginary correction; warns where there are no degrees of freedom.
@@ -115,6 +96,16 @@ def _moments(name: str, self: Any, dim: Dim, correction: Any, keepdim: bool) -> 
         return on_device("moments.moments", spread, self, dims, freedom, rooted)
     results = spread, store(self, lambda: mean, dims, keepdim, self.dtype)
     return on_device("moments.moments", results, self, dims, freedom, rooted)
+
+
+# The variance over `dim`. NaN, with a warning, where there are no degrees of freedom.
+var_correction = partial(_moments, "var")
+# The standard deviation over `dim`.
+std_correction = partial(_moments, "std")
+# The variance and the mean over `dim`.
+var_mean_correction = partial(_moments, "var_mean")
+# The standard deviation and the mean over `dim`.
+std_mean_correction = partial(_moments, "std_mean")
 
 
 def _variance_and_mean(self: Any, dims: tuple[int, ...], n: int, freedom: float) -> Any:

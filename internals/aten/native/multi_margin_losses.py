@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from internals._generated import ops
-from internals.aten.dtype_checks import not_implemented
+from internals.aten.dtype_checks import check_is, check_same_dtype, not_implemented
 from internals.core import dtype as dt
-from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.tensor_impl import TensorImpl, array, empty_contiguous, snapshot
 
 from .losses import MEAN, NONE
@@ -163,7 +162,7 @@ def _check_classes(self: TensorImpl, target: TensorImpl, p: Any, weight: Any) ->
 
 
 def _class_of(self: TensorImpl, target: TensorImpl) -> Any:
-    _check_long(target)
+    check_is(dt.int64, target)
     classes = snapshot(target).reshape(-1)
     if classes.size and not (0 <= classes.min() and classes.max() < _rows(self).shape[1]):
         raise RuntimeError("target out of range")
@@ -176,7 +175,7 @@ def _labels(self: TensorImpl, target: TensorImpl) -> tuple[Any, list[Any]]:
     fits = target.shape == self.shape if self.dim() == 2 else target.dim() <= 1 and target.numel() == x.shape[1]
     if not fits:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(self.shape)}")
-    _check_long(target)
+    check_is(dt.int64, target)
     labels = snapshot(target).reshape(x.shape)
     if labels.size and not (-1 <= labels.min() and labels.max() < x.shape[1]):
         raise RuntimeError("argument #2 'target' is out of range")
@@ -184,15 +183,8 @@ def _labels(self: TensorImpl, target: TensorImpl) -> tuple[Any, list[Any]]:
     return x, [row[:count] for row, count in zip(labels, counts)]
 
 
-def _check_long(target: TensorImpl) -> None:
-    if target.dtype is not dt.int64:
-        raise RuntimeError(f"expected scalar type Long but found {SCALAR_TYPE_NAME[target.dtype]}")
-
-
 def _check_dtype(kernel: str, self: TensorImpl, target: TensorImpl, weight: Any) -> None:
     if self.dtype not in (dt.float32, dt.float64):
         raise not_implemented(kernel, self.dtype)
-    if weight is not None and weight.dtype is not self.dtype:
-        raise RuntimeError(
-            f"expected scalar type {SCALAR_TYPE_NAME[self.dtype]} but found {SCALAR_TYPE_NAME[weight.dtype]}"
-        )
+    if weight is not None:
+        check_same_dtype(self, weight)

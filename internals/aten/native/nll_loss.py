@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from internals._generated import ops
-from internals.aten.dtype_checks import not_implemented
+from internals.aten.dtype_checks import check_dtype, check_same_dtype
 from internals.aten.on_device import on_device
 from internals.core import dtype as dt
 from internals.core.device import CPU
@@ -25,7 +25,7 @@ from internals.core.float_errors import quiet, restore
 from internals.core.geometry import Geometry, contiguous_geometry
 from internals.core.tensor_impl import TensorImpl, array, empty, empty_contiguous, snapshot
 
-from .gradient_checks import check_same_dtype, check_sizes
+from .gradient_checks import check_sizes
 from .losses import MEAN, NONE, SUM
 
 
@@ -345,12 +345,9 @@ def check_targets(self: TensorImpl, target: TensorImpl, weight: Any, class_dim: 
     _check_class_weight(weight, self.shape[class_dim], "")
     if target.dtype not in (dt.int64, dt.uint8):
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {SCALAR_TYPE_NAME[target.dtype]}")
-    if not self.dtype.is_floating_point:
-        raise not_implemented("nll_loss_out_frame", self.dtype)
-    if weight is not None and weight.dtype is not self.dtype:
-        raise RuntimeError(
-            f"expected scalar type {SCALAR_TYPE_NAME[self.dtype]} but found {SCALAR_TYPE_NAME[weight.dtype]}"
-        )
+    check_dtype("nll_loss_out_frame", self.dtype, dt.FLOATING)
+    if weight is not None:
+        check_same_dtype(self, weight)
 
 
 def _check_class_weight(weight: Any, classes: int, prefix: str) -> None:

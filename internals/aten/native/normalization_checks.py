@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from internals.aten.dtype_checks import not_implemented
+from internals.aten.dtype_checks import check_dtype, check_same_dtype
 from internals.core import dtype as dt
 from internals.core.dtype import dtype
 from internals.core.tensor_impl import TensorImpl
 
-from .gradient_checks import check_elements, check_same_dtype, check_sizes
+from .gradient_checks import check_elements, check_sizes
 
 
 def check_layer_norm(input: TensorImpl, shape: list[int], weight: Any, bias: Any) -> None:
@@ -83,8 +83,7 @@ def _check_channels(name: str, t: Any, n: int) -> None:
 
 
 def check_floating(kernel: str, input: TensorImpl) -> None:
-    if not input.dtype.is_floating_point:
-        raise not_implemented(kernel, input.dtype)
+    check_dtype(kernel, input.dtype, dt.FLOATING)
 
 
 def check_mixed(input: TensorImpl, *parameters: Any) -> dtype:

@@ -12,11 +12,12 @@ is open; its `mode` sorts without minding NaN.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from internals.aten.dtype_checks import not_implemented
+from internals.aten.dtype_checks import check_dtype, not_implemented
 from internals.aten.set_output import set_output
 from internals.core import dtype as dt
 from internals.core import return_types
@@ -27,16 +28,6 @@ from internals.core.tensor_impl import TensorImpl, array, snapshot
 
 from .extrema import check_not_empty
 from .reduction_tools import reduced_sizes, store
-
-
-def median(self: TensorImpl) -> Any:
-    """The median of all elements; NaN when one is, and of none. Raises NotImplementedError for bools and complex numbers."""
-    return _of_all("median_cpu", self, lambda a: _or_nan(a, _kth(a, (a.size + 1) // 2)))
-
-
-def nanmedian(self: TensorImpl) -> Any:
-    """The median of the elements that are not NaN; NaN when there is none."""
-    return _of_all("nanmedian_cpu", self, _median_of_numbers)
 
 
 def median_dim(self: TensorImpl, dim: int, keepdim: bool = False, out: Any = None) -> Any:
@@ -94,8 +85,7 @@ def _along(name: str, self: TensorImpl, dim: int, keepdim: bool, out: Any, chose
     """The values that `chosen` takes from the rows of an array, and where they are first found."""
     d = _dimension(name, self, dim)
     values, indices = _outputs(self, d, keepdim, out)
-    if self.dtype.category in (BOOL, COMPLEX):
-        raise not_implemented(_KERNELS[name], self.dtype)
+    check_dtype(_KERNELS[name], self.dtype, dt.INTEGRAL, dt.FLOATING)
     if self._geometry.stored:
         a = _last(self, d)
         found = chosen(a)
@@ -141,10 +131,18 @@ def _or_nan(a: Any, found: Any) -> Any:
     return np.where(np.isnan(a).any(-1), np.asarray(np.nan, a.dtype), found) if a.dtype.kind == "f" else found
 
 
+# The median of all elements; NaN when one is, and of none. Raises NotImplementedError for bools and complex numbers.
+median = partial(_of_all, "median_cpu", chosen=lambda a: _or_nan(a, _kth(a, (a.size + 1) // 2)))
+
+
 def _median_of_numbers(a: Any) -> Any:
     """Of every row the median of what is not NaN; NaN where that is nothing."""
     numbers = a.shape[-1] - np.isnan(a).sum(-1, keepdims=True)
     return np.take_along_axis(np.sort(a, -1), np.maximum(numbers - 1, 0) // 2, -1)[..., 0]
+
+
+# The median of the elements that are not NaN; NaN when there is none.
+nanmedian = partial(_of_all, "nanmedian_cpu", chosen=_median_of_numbers)
 
 
 def _first_places(a: Any, found: Any) -> Any:

@@ -64,30 +64,7 @@ def div_mode(self: Any, other: Any, rounding_mode: str | None, out: Any = None) 
         raise RuntimeError(
             f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
         )
-    it = TensorIterator((self, other), out)
-    _check_real(it.common_dtype, "div_trunc_cpu")
-    return it.run(loops.trunc_divide)
-
-
-def floor_divide(self: Any, other: Any, out: Any = None) -> Any:
-    """Division rounded down. Raises RuntimeError for an integer divided by zero."""
-    it = TensorIterator((self, other), out)
-    _check_real(it.common_dtype, "div_floor_cpu")
-    return it.run(loops.floor_divide)
-
-
-def remainder(self: Any, other: Any, out: Any = None) -> Any:
-    """self - other * floor(self / other), as Python's %. Raises RuntimeError for an integer modulo zero."""
-    it = TensorIterator((self, other), out)
-    _check_real(it.common_dtype, "remainder_cpu")
-    return it.run(loops.remainder)
-
-
-def fmod(self: Any, other: Any, out: Any = None) -> Any:
-    """self - other * trunc(self / other), as C's %. Raises RuntimeError for an integer modulo zero."""
-    it = TensorIterator((self, other), out)
-    _check_real(it.common_dtype, "fmod_cpu")
-    return it.run(loops.fmod)
+    return _divided("div_trunc_cpu", loops.trunc_divide, self, other, out)
 
 
 def pow(self: Any, exponent: Any, out: Any = None) -> Any:
@@ -121,29 +98,8 @@ def atan2(self: Any, other: Any, out: Any = None) -> Any:
     return it.run(np.arctan2)
 
 
-def maximum(self: Any, other: Any, out: Any = None) -> Any:
-    """The larger of each pair; NaN if either is. Raises RuntimeError for complex."""
-    return _extremum("maximum", np.maximum, self, other, out)
-
-
-def minimum(self: Any, other: Any, out: Any = None) -> Any:
-    """The smaller of each pair; NaN if either is. Raises RuntimeError for complex."""
-    return _extremum("minimum", np.minimum, self, other, out)
-
-
-def fmax(self: Any, other: Any, out: Any = None) -> Any:
-    """The larger of each pair; the other one if one is NaN. Raises RuntimeError for complex."""
-    return _extremum("fmax", np.fmax, self, other, out)
-
-
-def fmin(self: Any, other: Any, out: Any = None) -> Any:
-    """The smaller of each pair; the other one if one is NaN. Raises RuntimeError for complex."""
-    return _extremum("fmin", np.fmin, self, other, out)
-
-
-def hypot(self: Any, other: Any, out: Any = None) -> Any:
-    """The length of (self, other), without overflow on the way. Raises NotImplementedError unless floating."""
-    return real("hypot_cpu", np.hypot, self, other, out=out, promote="common")
+# The length of (self, other), without overflow on the way. Raises NotImplementedError unless floating.
+hypot = partial(real, "hypot_cpu", np.hypot, promote="common")
 
 
 def heaviside(self: Any, values: Any, out: Any = None) -> Any:
@@ -211,15 +167,35 @@ _POWERS: dict[Any, Any] = {
 }
 
 
-def _extremum(name: str, loop: Any, self: Any, other: Any, out: Any) -> Any:
+def _extremum(name: str, loop: Any, self: Any, other: Any, out: Any = None) -> Any:
     if COMPLEX in (self.dtype.category, other.dtype.category):
         raise RuntimeError(f"{name} not implemented for complex tensors.")
     return binary(loop, self, other, out)
 
 
-def _check_real(common: dtype, kernel: str) -> None:
-    if common.category not in (INTEGRAL, FLOATING):
-        raise not_implemented(kernel, common)
+# The larger of each pair; NaN if either is. Raises RuntimeError for complex.
+maximum = partial(_extremum, "maximum", np.maximum)
+# The smaller of each pair; NaN if either is. Raises RuntimeError for complex.
+minimum = partial(_extremum, "minimum", np.minimum)
+# The larger of each pair; the other one if one is NaN. Raises RuntimeError for complex.
+fmax = partial(_extremum, "fmax", np.fmax)
+# The smaller of each pair; the other one if one is NaN. Raises RuntimeError for complex.
+fmin = partial(_extremum, "fmin", np.fmin)
+
+
+def _divided(kernel: str, loop: Any, self: Any, other: Any, out: Any = None) -> Any:
+    it = TensorIterator((self, other), out)
+    if it.common_dtype.category not in (INTEGRAL, FLOATING):
+        raise not_implemented(kernel, it.common_dtype)
+    return it.run(loop)
+
+
+# Division rounded down. Raises RuntimeError for an integer divided by zero.
+floor_divide = partial(_divided, "div_floor_cpu", loops.floor_divide)
+# self - other * floor(self / other), as Python's %. Raises RuntimeError for an integer modulo zero.
+remainder = partial(_divided, "remainder_cpu", loops.remainder)
+# self - other * trunc(self / other), as C's %. Raises RuntimeError for an integer modulo zero.
+fmod = partial(_divided, "fmod_cpu", loops.fmod)
 
 
 def _check_no_bool(a: Any, b: Any) -> None:

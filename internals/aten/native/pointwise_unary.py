@@ -10,6 +10,7 @@ the last place.
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -74,42 +75,12 @@ def sinc(self: Any, out: Any = None) -> Any:
     return unary(loops.sinc, self, out)
 
 
-def deg2rad(self: Any, out: Any = None) -> Any:
-    """Degrees as radians. Raises RuntimeError for complex."""
-    return _converted("deg2rad", math.pi / 180, self, out)
-
-
-def rad2deg(self: Any, out: Any = None) -> Any:
-    """Radians as degrees. Raises RuntimeError for complex."""
-    return _converted("rad2deg", 180 / math.pi, self, out)
-
-
 def erf(self: Any, out: Any = None) -> Any:
     """The error function. Raises NotImplementedError for complex."""
     it = TensorIterator((self,), out, "float")
     if it.common_dtype.category == COMPLEX:
         raise not_implemented("erf_vml_cpu", it.common_dtype)
     return it.run(loops.erf)
-
-
-def floor(self: Any, out: Any = None) -> Any:
-    """The largest integer not above self; integers are copied."""
-    return _to_integer(np.floor, "floor", self, out)
-
-
-def ceil(self: Any, out: Any = None) -> Any:
-    """The smallest integer not below self; integers are copied."""
-    return _to_integer(np.ceil, "ceil", self, out)
-
-
-def trunc(self: Any, out: Any = None) -> Any:
-    """self without its fraction; integers are copied."""
-    return _to_integer(np.trunc, "trunc", self, out)
-
-
-def round(self: Any, out: Any = None) -> Any:
-    """The nearest integer, the even one of two; integers are copied."""
-    return _to_integer(np.rint, "round", self, out)
 
 
 def round_decimals(self: Any, decimals: int, out: Any = None) -> Any:
@@ -181,10 +152,16 @@ def square_(self: Any) -> Any:
     return self.pow_(2)
 
 
-def _converted(name: str, factor: float, self: Any, out: Any) -> Any:
+def _converted(name: str, factor: float, self: Any, out: Any = None) -> Any:
     if self.dtype.category == COMPLEX:
         raise RuntimeError(f"{name} is not supported for complex tensors.")
     return pointwise.mul(self, factor, out)
+
+
+# Degrees as radians. Raises RuntimeError for complex.
+deg2rad = partial(_converted, "deg2rad", math.pi / 180)
+# Radians as degrees. Raises RuntimeError for complex.
+rad2deg = partial(_converted, "rad2deg", 180 / math.pi)
 
 
 def _constant_like(self: Any, value: bool) -> Any:
@@ -192,7 +169,7 @@ def _constant_like(self: Any, value: bool) -> Any:
     return ops.fill__Scalar(empty(geometry(self.shape, strides_like(self), dt.bool_, self.device)), value)
 
 
-def _to_integer(loop: Any, name: str, self: Any, out: Any) -> Any:
+def _to_integer(loop: Any, name: str, self: Any, out: Any = None) -> Any:
     """Rounding: nothing to do for integers, not meant for complex, not written for bool."""
     category = self.dtype.category
     if category == COMPLEX and name != "round":
@@ -201,3 +178,13 @@ def _to_integer(loop: Any, name: str, self: Any, out: Any) -> Any:
     if category in (BOOL, COMPLEX):
         raise not_implemented(f"{name}_vml_cpu", self.dtype)
     return it.run(loop if category == FLOATING else loops.copy)
+
+
+# The largest integer not above self; integers are copied.
+floor = partial(_to_integer, np.floor, "floor")
+# The smallest integer not below self; integers are copied.
+ceil = partial(_to_integer, np.ceil, "ceil")
+# self without its fraction; integers are copied.
+trunc = partial(_to_integer, np.trunc, "trunc")
+# The nearest integer, the even one of two; integers are copied.
+round = partial(_to_integer, np.rint, "round")

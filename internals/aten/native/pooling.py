@@ -1,6 +1,7 @@
-"""Pooling over 2-d windows: maximum, average, adaptive average (`aten/src/ATen/native/{Pooling,AveragePool2d}.cpp`, `Pool.h`).
+"""Pooling over windows of images and volumes: maximum, average, adaptive average (`aten/src/ATen/native/Pool.h`, `Pooling.cpp`,
+`AveragePool{2d,3d}.cpp`, `DilatedMaxPool{2d,3d}.cpp`).
 
-Both poolings walk over the offsets inside a window, not over the windows: offset (0, 0) of all windows at once is one strided
+All poolings walk over the offsets inside a window, not over the windows: offset (0, 0) of all windows at once is one strided
 view of the padded input, and so on, so a 3×3 pool is nine array operations however large the image is.
 
 How the real one differs: PyTorch loops over the windows, vectorised over channels for channels-last input, and keeps separate
@@ -10,56 +11,57 @@ kernels for the gradients.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from internals._generated import ops
-from internals.aten.dtype_checks import not_implemented
+from internals.aten.dtype_checks import check_dtype, not_implemented
 from internals.aten.native.memory_format import empty_as, suggests_channels_last
 from internals.aten.native.windows import pad_spatial, unfold_windows
 from internals.aten.on_device import on_device
 from internals.core import dtype as dt
-from internals.core.dtype import SCALAR_TYPE_NAME
-from internals.core.tensor_impl import array
+from internals.core.tensor_impl import array, empty_contiguous
 from internals.machine_code.settings import use_compiled
 
 COMPILED = 1 << 15  # from how many elements on compiled kernels pay
 
 
-def max_pool2d_with_indices(
-    self: Any, kernel_size: Sequence[int], stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], ceil_mode: bool
-) -> tuple[Any, Any]:
-    """The maximum of every window of (N, C, H, W) or (C, H, W), and its position in the H·W plane as int64.
-
-    Padding never wins. The first of equal values does; NaN always does. Raises RuntimeError for sizes that do not fit.
-    """
-    kernel, stride, padding, dilation, (rows, columns) = max_pool2d_arguments(
-        self, kernel_size, stride, padding, dilation, ceil_mode
-    )
-    values, indices = (empty_as(self, (*self.shape[:-2], rows, columns), d) for d in (self.dtype, dt.int64))
+def _max_pool(dims: int, self: Any, *how: Any) -> tuple[Any, Any]:
+    kernel, stride, padding, dilation, size = max_pool_arguments(dims, self, *how)
+    values, indices = (pooled(self, dims, size, d) for d in (self.dtype, dt.int64))
     if not self._geometry.stored:
         return on_device("pooling.max_pool2d", (values, indices), self, kernel, stride, padding, dilation)
-    if use_compiled(self.numel(), COMPILED):
+    if dims == 2 and use_compiled(self.numel(), COMPILED):
         kernels = compiled_for(self, values)
         if kernels and kernels.run_max_pool(self, values, indices, kernels.window_of(kernel, stride, padding, dilation)):
             return values, indices
-    x, lowest = _batched(self), lowest_of(self.dtype)
-    offsets = list(_offsets(x, (rows, columns), kernel, stride, padding, dilation, lowest))
+    x, lowest = batched(self, dims), lowest_of(self.dtype)
+    offsets = list(_offsets(x, size, kernel, stride, padding, dilation, lowest))
     best = offsets[0][0].copy()
     for value, _ in offsets[1:]:
         np.maximum(best, value, out=best)
+    starts = [np.arange(o) * s - p for o, s, p in zip(size, stride, padding)]
+    start = _positions(starts, x.shape[2:])
     if (best == lowest).any() or (x.dtype.kind == "f" and np.isnan(best).any()):
-        first = _first_inside((rows, columns), x.shape[2:], stride, padding, dilation)
-        place = _walk_through_windows(offsets, lowest, first)
+        inside = [a - np.minimum(a, 0) // d * d for a, d in zip(starts, dilation)]
+        place = _walk_through_windows(offsets, lowest, start, _positions(inside, x.shape[2:]))
     else:
-        place = _first_equal(offsets, best)
+        place = start + _first_equal(offsets, best)
     return fill(values, best), fill(indices, place)
 
 
+# The maximum of every window of (N, C, H, W) or (C, H, W), and its position in the H·W plane as int64.
+# Padding never wins. The first of equal values does; NaN always does. Raises RuntimeError for sizes that do not fit.
+max_pool2d_with_indices = partial(_max_pool, 2)
+# The same of (N, C, D, H, W) or (C, D, H, W), and the positions in the D·H·W volume.
+max_pool3d_with_indices = partial(_max_pool, 3)
+
+
 def _first_equal(offsets: list[tuple[Any, Any]], best: Any) -> Any:
-    """The position of the first element of each window that is its maximum.
+    """How far from where each window starts the first element lies that is its maximum.
 
     Which offset it is at is kept in a byte, and replaced by arithmetic: the processor cannot foresee where the maximum lies,
     so choosing element by element would cost several times as much.
@@ -69,18 +71,17 @@ def _first_equal(offsets: list[tuple[Any, Any]], best: Any) -> Any:
         is_best = np.equal(offsets[i][0], best)
         number *= ~is_best
         number += is_best * number.dtype.type(i)
-    shift = np.array([position[0, 0] for _, position in offsets])  # a position is the window's first plus that of its offset
-    return (offsets[0][1] - shift[0]) + shift.take(number)
+    return np.array([shift for _, shift in offsets]).take(number)
 
 
-def _walk_through_windows(offsets: list[tuple[Any, Any]], lowest: Any, first: Any) -> Any:
-    """`_first_equal` where some windows hold NaN, the last of which wins, or nothing larger than `lowest`, where `first` does."""
+def _walk_through_windows(offsets: list[tuple[Any, Any]], lowest: Any, start: Any, first: Any) -> Any:
+    """The positions where some windows hold NaN, the last of which wins, or nothing larger than `lowest`, where `first` does."""
     best = np.full(offsets[0][0].shape, lowest, offsets[0][0].dtype)
     place = first + np.zeros(best.shape, np.int64)
-    for value, position in offsets:
+    for value, shift in offsets:
         better = (value > best) | np.isnan(value)
         np.copyto(best, value, where=better)
-        np.copyto(place, position, where=better)
+        np.copyto(place, start + shift, where=better)
     return place
 
 
@@ -91,63 +92,74 @@ def max_pool2d(
     return ops.max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode)[0]
 
 
-def avg_pool2d(
-    self: Any,
-    kernel_size: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    ceil_mode: bool,
-    count_include_pad: bool,
-    divisor_override: int | None,
+def max_pool3d(
+    self: Any, kernel_size: Sequence[int], stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], ceil_mode: bool
 ) -> Any:
-    """The mean of every window. The divisor counts padding, unless told otherwise, but never what ceil_mode adds beyond it."""
-    kernel, stride, padding, size = avg_pool2d_arguments(self, kernel_size, stride, padding, ceil_mode, divisor_override)
-    out = empty_as(self, (*self.shape[:-2], *size))
+    """The values of `max_pool3d_with_indices`."""
+    return ops.max_pool3d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode)[0]
+
+
+def _avg_pool(
+    dims: int, self: Any, kernel_size: Any, step: Any, around: Any, ceil_mode: bool, padded: bool, override: int | None
+) -> Any:
+    kernel, stride, padding, size = avg_pool_arguments(dims, self, kernel_size, step, around, ceil_mode, override)
+    if dims == 3 and self.dtype not in (dt.float32, dt.float64, dt.int64):
+        raise not_implemented("avg_pool3d_out_frame", self.dtype)
+    out = pooled(self, dims, size, self.dtype)
     if not self._geometry.stored:
-        how = kernel, stride, padding, (1, 1), divisor_override, count_include_pad
-        return on_device("pooling.avg_pool2d", out, self, *how)
-    if use_compiled(self.numel(), COMPILED):
+        return on_device("pooling.avg_pool2d", out, self, kernel, stride, padding, (1, 1), override, padded)
+    if dims == 2 and use_compiled(self.numel(), COMPILED):
         kernels = compiled_for(self, out)
-        divisors = divisors_of(self, size, kernel, stride, padding, count_include_pad, divisor_override)
+        divisors = divisors_of(self, size, kernel, stride, padding, padded, override)
         if kernels and kernels.run_avg_pool(self, divisors, out, kernels.window_of(kernel, stride, padding, [1, 1])):
             return out
-    x = _batched(self)
+    x = batched(self, dims)
     accumulate = np.float32 if self.dtype is dt.float16 else x.dtype
     total = np.zeros((*x.shape[:2], *size), accumulate)
-    for value, _ in _offsets(x, size, kernel, stride, padding, [1, 1], 0):
+    for value, _ in _offsets(x, size, kernel, stride, padding, [1] * dims, 0):
         total += value
-    divisor = divisor_override or window_sizes(size, x.shape[2:], kernel, stride, padding, count_include_pad)
+    divisor = override or window_sizes(size, x.shape[2:], kernel, stride, padding, padded)
     if self.dtype.category == dt.INTEGRAL:
         return fill(out, np.trunc(total / divisor))
     return fill(out, total / np.asarray(divisor, accumulate))
 
 
-def _adaptive_avg_pool2d(self: Any, output_size: Sequence[int]) -> Any:
-    """Means over `output_size` windows that cover the image evenly: over rows, then over columns."""
-    if len(output_size) != 2:
-        raise RuntimeError("adaptive_avg_pool2d: output_size must be 2")
+# The mean of every window. The divisor counts padding, unless told otherwise, but never what ceil_mode adds beyond it.
+avg_pool2d = partial(_avg_pool, 2)
+# The same of volumes. Raises RuntimeError for one smaller than the window, NotImplementedError for most dtypes.
+avg_pool3d = partial(_avg_pool, 3)
+
+
+def _adaptive_avg_pool(dims: int, self: Any, output_size: Sequence[int]) -> Any:
+    """Means over `output_size` windows that cover the image evenly, one axis after the other."""
+    name = f"adaptive_avg_pool{dims}d"
+    if len(output_size) != dims:
+        raise RuntimeError(f"{name}: output_size must be {dims}")
     if any(s < 0 for s in output_size):
+        got = ", ".join(map(str, output_size)) if dims == 2 else "{}, {},{}".format(*output_size)
         raise RuntimeError(
-            "adaptive_avg_pool2d: elements of output_size must be greater than or equal to 0 but received "
-            f"{{{', '.join(map(str, output_size))}}}"
+            f"{name}: elements of output_size must be greater than or equal to 0 but received {{{got}}}"
         )
-    if self.dim() not in (3, 4):
-        raise RuntimeError(f"adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got {list(self.shape)}")
-    check_places("adaptive_avg_pool2d", self, 2)
+    if self.dim() not in (dims + 1, dims + 2):
+        raise RuntimeError(f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got {list(self.shape)}")
+    check_places(name, self, 2 if dims == 2 else self.dim() - 1)
     if not self.dtype.is_floating_point:
-        raise not_implemented("adaptive_avg_pool2d", self.dtype)
-    out = empty_as(self, (*self.shape[:-2], *output_size))
+        raise not_implemented(name if dims == 2 else f"{name}_cpu", self.dtype)
+    out = pooled(self, dims, output_size, self.dtype)
     if not self._geometry.stored:
         return on_device("pooling.avg_pool2d", out, self)
-    if use_compiled(self.numel(), COMPILED):
+    if dims == 2 and use_compiled(self.numel(), COMPILED):
         kernels = compiled_for(self, out)
         if kernels and kernels.run(kernels.adaptive_pool, self, out, *self.shape[-2:], *output_size):
             return out
-    x = array(self)
-    dtype = np.float32 if self.dtype is dt.float16 else x.dtype
-    for axis, m in zip((-2, -1), output_size):
-        x = window_means(x.astype(dtype, copy=False), axis, m)
+    x = wide(self)
+    for axis, m in enumerate(output_size, -dims):
+        x = window_means(x, axis, m)
     return fill(out, x)
+
+
+_adaptive_avg_pool2d = partial(_adaptive_avg_pool, 2)
+_adaptive_avg_pool3d = partial(_adaptive_avg_pool, 3)
 
 
 def adaptive_avg_pool2d(self: Any, output_size: Sequence[int]) -> Any:
@@ -157,6 +169,13 @@ def adaptive_avg_pool2d(self: Any, output_size: Sequence[int]) -> Any:
         n = self.shape[1]
         return means.as_strided(means.shape, [n, 1, n, n]) if suggests_channels_last(self) else means
     return ops._adaptive_avg_pool2d(self, output_size)
+
+
+def adaptive_avg_pool3d(self: Any, output_size: Sequence[int]) -> Any:
+    """As `_adaptive_avg_pool3d`; one window over the whole volume is simply the mean."""
+    if list(output_size) == [1, 1, 1] and self.dim() in (4, 5):
+        return self.mean([-1, -2, -3], keepdim=True)
+    return ops._adaptive_avg_pool3d(self, output_size)
 
 
 def window_means(x: Any, axis: int, m: int) -> Any:
@@ -178,30 +197,35 @@ def _offsets(
     dilation: Sequence[int],
     fill: Any,
 ) -> Iterator[tuple[Any, Any]]:
-    """For each offset in the window: what lies there in every window, and its position in the H·W plane."""
-    height, width = x.shape[2:]
-    missing = [
-        max(0, (o - 1) * s + d * (k - 1) + 1 - (n + 2 * p))
-        for o, s, d, k, n, p in zip(size, stride, dilation, kernel, x.shape[2:], padding)
-    ]
+    """For each offset in the window: what lies there in every window, and how far from where the window starts that is."""
+    image = x.shape[2:]
+    missing = beyond(size, image, kernel, stride, padding, dilation)
     windows = unfold_windows(pad_spatial(x, padding, fill, missing), kernel, stride, dilation)
-    rows = np.arange(size[0])[:, None] * stride[0] - padding[0]
-    columns = np.arange(size[1]) * stride[1] - padding[1]
-    for i in range(kernel[0]):
-        for j in range(kernel[1]):
-            position = (rows + i * dilation[0]) * width + columns + j * dilation[1]
-            yield windows[:, :, i, j, : size[0], : size[1]], position
+    inside = (..., *(slice(o) for o in size))
+    for offset in product(*map(range, kernel)):
+        steps = [i * d for i, d in zip(offset, dilation)]
+        yield windows[(slice(None), slice(None), *offset)][inside], _positions(steps, image)
 
 
-def _first_inside(
-    size: Sequence[int], image: Sequence[int], stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int]
-) -> Any:
-    """The position of each window's first element that is not padding."""
-    starts = []
-    for o, s, p, d in zip(size, stride, padding, dilation):
-        start = np.arange(o) * s - p
-        starts.append(start + np.where(start < 0, -(start // d) * d, 0))
-    return starts[0][:, None] * image[1] + starts[1]
+def beyond(
+    size: Sequence[int],
+    image: Sequence[int],
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+) -> list[int]:
+    """How far the last of `size` windows reaches beyond the padded image, along each dimension."""
+    rows = zip(size, stride, dilation, kernel, image, padding)
+    return [max(0, (o - 1) * s + d * (k - 1) + 1 - (n + 2 * p)) for o, s, d, k, n, p in rows]
+
+
+def _positions(axes: Sequence[Any], image: Sequence[int]) -> Any:
+    """The numbers, in the flattened image, of all combinations of the places along its axes."""
+    total = axes[0]
+    for axis, n in zip(axes[1:], image[1:]):
+        total = total * n + axis if isinstance(axis, int) else np.add.outer(total * n, axis)
+    return total
 
 
 def window_sizes(
@@ -246,33 +270,43 @@ def _divisors(sizes: tuple[Any, ...], padded: bool, override: int | None, dtype:
     return Table(np.ascontiguousarray(np.broadcast_to(counts, size), dtype.np))
 
 
-def max_pool2d_arguments(
-    t: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
-) -> tuple[list[int], list[int], list[int], list[int], tuple[int, ...]]:
-    """Pairs for all four, and the size of the result's plane. Raises RuntimeError for sizes that do not fit."""
-    kernel, stride, padding, dilation = pool_arguments("max_pool2d", kernel, stride, padding, dilation)
-    if t.dtype.category in (dt.BOOL, dt.COMPLEX):
-        raise NotImplementedError(f"\"max_pool2d\" not implemented for '{SCALAR_TYPE_NAME[t.dtype]}'")
-    check_image(t)
-    return kernel, stride, padding, dilation, _output_size(t.shape[-3:], kernel, stride, padding, dilation, ceil_mode)
+def max_pool_arguments(
+    dims: int, t: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, backward: str = ""
+) -> tuple[list[int], list[int], list[int], list[int], list[int]]:
+    """A number for each of `dims` dimensions for all four, and the size of the result's image.
+
+    Raises RuntimeError for sizes that do not fit, NotImplementedError for bools and complex numbers.
+    """
+    name = f"max_pool{dims}d"
+    kernel, stride, padding, dilation = _arguments(name, dims, kernel, stride, padding, dilation)
+    _check_image(f"{name}_with_indices{backward}_out_cpu_template", dims, t)
+    size = _output_size(dims, t, kernel, stride, padding, dilation, ceil_mode)
+    check_dtype(name, t.dtype, dt.INTEGRAL, dt.FLOATING)
+    return kernel, stride, padding, dilation, size
 
 
-def avg_pool2d_arguments(
-    t: Any, kernel: Any, stride: Any, padding: Any, ceil_mode: bool, divisor_override: int | None
-) -> tuple[list[int], list[int], list[int], tuple[int, ...]]:
-    """Pairs for all three, and the size of the result's plane.
+def avg_pool_arguments(
+    dims: int, t: Any, kernel: Any, stride: Any, padding: Any, ceil_mode: bool, override: int | None, backward: str = ""
+) -> tuple[list[int], list[int], list[int], list[int]]:
+    """A number for each of `dims` dimensions for all three, and the size of the result's image.
 
     Raises RuntimeError for sizes that do not fit, NotImplementedError for complex numbers.
     """
-    if divisor_override == 0:
+    if override == 0:
         raise RuntimeError("divisor must be not zero")
-    kernel, stride, padding, dilation = pool_arguments("avg_pool2d", kernel, stride, padding, [1])
-    if t.dim() not in (3, 4):
+    name = f"avg_pool{dims}d"
+    kernel, stride, padding, dilation = _arguments(name, dims, kernel, stride, padding, [1])
+    if dims == 2 and t.dim() not in (3, 4):
         raise IndexError(f"Dimension out of range (expected to be in range of [{-t.dim()}, {t.dim() - 1}], but got -3)")
-    check_image(t)
-    if t.dtype.is_complex:
-        raise not_implemented("avg_pool2d", t.dtype)
-    return kernel, stride, padding, _output_size(t.shape[-3:], kernel, stride, padding, dilation, ceil_mode)
+    _check_image(name + backward, dims, t)
+    if dims == 3 and any(n < k for n, k in zip(t.shape[-3:], kernel)):
+        raise RuntimeError(
+            "input image (T: {} H: {} W: {}) smaller than kernel size (kT: {} kH: {} kW: {})".format(*t.shape[-3:], *kernel)
+        )
+    size = _output_size(dims, t, kernel, stride, padding, dilation, ceil_mode)
+    if dims == 2 and t.dtype.is_complex:
+        raise not_implemented(name, t.dtype)
+    return kernel, stride, padding, size
 
 
 def check_places(name: str, t: Any, dims: int, what: str = "input") -> None:
@@ -290,22 +324,21 @@ def lowest_of(d: dt.dtype) -> Any:
     return -np.inf if d.is_floating_point else np.iinfo(d.np).min
 
 
-def pool_arguments(name: str, kernel: Any, stride: Any, padding: Any, dilation: Any) -> tuple[list[int], ...]:
-    """Pairs for all four; an empty stride is the kernel size."""
-    pairs = []
+def _arguments(name: str, dims: int, kernel: Any, stride: Any, padding: Any, dilation: Any) -> list[list[int]]:
+    """A number for each dimension for all four; an empty stride is the kernel size. RuntimeError for what no window can be."""
+    lists = []
     for value, what in ((kernel, "kernel_size"), (stride or kernel, "stride"), (padding, "padding"), (dilation, "dilation")):
-        if len(value) not in (1, 2):
-            raise RuntimeError(f"{name}: {what} must either be a single int, or a tuple of two ints")
-        pairs.append(list(value) * (2 // len(value)))
-    kernel, stride, padding, dilation = pairs
-    if any(k <= 0 for k in kernel):
-        raise RuntimeError(f"kernel size should be greater than zero, but got kH: {kernel[0]} kW: {kernel[1]}")
-    if any(s == 0 for s in stride):
+        if len(value) not in (1, dims):
+            count = "two" if dims == 2 else "three"
+            raise RuntimeError(f"{name}: {what} must either be a single int, or a tuple of {count} ints")
+        lists.append(list(value) * (dims // len(value)))
+    kernel, stride, padding, dilation = lists
+    if 0 in stride:
         raise RuntimeError("stride should not be zero")
-    if min(stride) < 0:
-        raise RuntimeError(f"stride should be greater than zero, but got dH: {stride[0]} dW: {stride[1]}")
-    if any(d <= 0 for d in dilation):
-        raise RuntimeError(f"dilation should be greater than zero, but got dilationH: {dilation[0]} dilationW: {dilation[1]}")
+    for numbers, what, letter in ((stride, "stride", "d"), (kernel, "kernel size", "k"), (dilation, "dilation", "dilation")):
+        if min(numbers) <= 0:
+            got = " ".join(f"{letter}{axis}: {n}" for axis, n in zip("THW"[-dims:], numbers))
+            raise RuntimeError(f"{what} should be greater than zero, but got {got}")
     for k, p, d in zip(kernel, padding, dilation):
         if p < 0:
             raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
@@ -313,40 +346,52 @@ def pool_arguments(name: str, kernel: Any, stride: Any, padding: Any, dilation: 
             raise RuntimeError(
                 f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}"
             )
-    return kernel, stride, padding, dilation
-
-
-def _batched(t: Any) -> Any:
-    x = array(t)
-    return x if x.ndim == 4 else x[None]
-
-
-def check_image(t: Any) -> None:
-    """Raises RuntimeError for what is not (N, C, H, W) or (C, H, W), or has nothing in it but for N."""
-    if t.dim() not in (3, 4):
-        raise RuntimeError("non-empty 3D or 4D (batch mode) tensor expected for input")
-    if 0 in t.shape[-3:]:
-        raise RuntimeError(
-            f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(t.shape)}"
-        )
+    return lists
 
 
 def _output_size(
-    plane: Sequence[int], kernel: list[int], stride: list[int], padding: list[int], dilation: Sequence[int], ceil_mode: bool
-) -> tuple[int, ...]:
-    """The size of the result's plane for an input of (C, H, W)."""
+    dims: int, t: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+) -> list[int]:
+    """The size of the result's image. Raises RuntimeError where that is empty."""
     sizes = []
-    for n, k, s, p, d in zip(plane[1:], kernel, stride, padding, dilation):
+    for n, k, s, p, d in zip(t.shape[-dims:], kernel, stride, padding, dilation):
         size = (n + 2 * p - d * (k - 1) - 1 + (s - 1 if ceil_mode else 0)) // s + 1
-        if ceil_mode and (size - 1) * s >= n + p:  # the last window must begin inside the image or its left padding
-            size -= 1
-        sizes.append(size)
+        # the last window must begin inside the image or its left padding
+        sizes.append(size - 1 if ceil_mode and (size - 1) * s >= n + p else size)
     if min(sizes) < 1:
-        c, h, w = plane
+        before, after = ("x".join(map(str, (t.shape[-dims - 1], *s))) for s in (t.shape[-dims:], sizes))
+        raise RuntimeError(f"Given input size: ({before}). Calculated output size: ({after}). Output size is too small")
+    return sizes
+
+
+def _check_image(name: str, dims: int, t: Any) -> None:
+    """Raises RuntimeError unless `t` has channels and `dims` dimensions, or batches of that. Only the batch may be empty."""
+    if t.dim() not in (dims + 1, dims + 2):
+        raise RuntimeError(f"non-empty {dims + 1}D or {dims + 2}D (batch mode) tensor expected for input")
+    if 0 in t.shape[-dims - 1 :]:
         raise RuntimeError(
-            f"Given input size: ({c}x{h}x{w}). Calculated output size: ({c}x{sizes[0]}x{sizes[1]}). Output size is too small"
+            f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(t.shape)}"
+            if dims == 2  # of a volume the text names the length, not the dimension
+            else f"{name}(): Expected input's non-batch dimensions to have positive length, but input has a shape of "
+            f"{list(t.shape)} and non-batch dimension 0 has length zero!"
         )
-    return tuple(sizes)
+
+
+def pooled(t: Any, dims: int, size: Sequence[int], dtype: dt.dtype) -> Any:
+    """A new tensor for an image of `size` for each of `t`: in the order of `t`, but volumes row-major."""
+    sizes = (*t.shape[:-dims], *size)
+    return empty_as(t, sizes, dtype) if dims == 2 else empty_contiguous(sizes, dtype, t.device)
+
+
+def batched(t: Any, dims: int) -> Any:
+    """The elements, as a batch of one image if there is no batch."""
+    x = array(t)
+    return x if x.ndim == dims + 2 else x[None]
+
+
+def wide(t: Any) -> Any:
+    """The elements, in single precision instead of half."""
+    return array(t).astype(np.float32) if t.dtype is dt.float16 else array(t)
 
 
 def fill(out: Any, a: Any) -> Any:

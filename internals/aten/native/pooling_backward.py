@@ -1,39 +1,44 @@
-"""The gradients of the poolings (`aten/src/ATen/native/{DilatedMaxPool2d,AveragePool2d,AdaptiveAveragePooling}.cpp`).
+"""The gradients of the poolings (`aten/src/ATen/native/{DilatedMaxPool,AveragePool}{2d,3d}.cpp`, `AdaptiveAverage*.cpp`).
 
 A maximum hands its gradient to the one element it was, an average to all its window's elements in equal parts. Where windows
 overlap the parts add up.
 
 How the real one differs: loops over the windows, plane by plane, in threads. Where dilation leaves a window no element inside the
-image, max pooling's index points behind the plane, and PyTorch writes there; here that gradient goes nowhere.
+image, max pooling's index points behind it, and PyTorch writes there; here that gradient goes nowhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import repeat
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from internals.aten.dtype_checks import not_implemented
+from internals.aten.dtype_checks import check_dtype, check_is, check_same_dtype, not_implemented
 from internals.aten.on_device import on_device
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
-from internals.core.tensor_impl import array, snapshot
+from internals.core.tensor_impl import empty_contiguous, snapshot
 from internals.machine_code.settings import use_compiled
 
-from .gradient_checks import check_result, check_same_dtype
+from .gradient_checks import check_result
 from .memory_format import empty_as
 from .pooling import (
     COMPILED,
-    avg_pool2d_arguments,
+    avg_pool_arguments,
+    batched,
+    beyond,
     check_places,
     compiled_for,
     divisors_of,
     fill,
-    max_pool2d_arguments,
+    max_pool_arguments,
+    wide,
     window_sizes,
 )
+from .windows import fold_offsets
 
 
 def max_pool2d_with_indices_backward(
@@ -47,7 +52,9 @@ def max_pool2d_with_indices_backward(
     indices: Any,
 ) -> Any:
     """Each gradient at the place in the H·W plane where its maximum was, which `indices` tells."""
-    kernel, stride, padding, dilation, size = max_pool2d_arguments(self, kernel_size, stride, padding, dilation, ceil_mode)
+    kernel, stride, padding, dilation, size = max_pool_arguments(
+        2, self, kernel_size, stride, padding, dilation, ceil_mode, "_backward"
+    )
     check_pool_gradient(grad_output, self, size, indices)
     plane = self.shape[-2] * self.shape[-1]
     result = empty_as(self, self.shape)
@@ -59,20 +66,24 @@ def max_pool2d_with_indices_backward(
         pooled = prod(grad_output.shape[-2:])
         if kernels and kernels.run(kernels.max_pool_backward, grad_output, indices, result, plane, pooled):
             return result
-    g = _wide(grad_output)
-    planes = self.numel() // plane if plane else 0
-    windows = g.shape[-2] * g.shape[-1]
-    g, places = g.reshape(planes, windows), snapshot(indices).reshape(planes, windows)
-    inside = (places >= 0) & (places < plane)  # but for windows whose elements all lie in the padding
-    places = places + (np.arange(planes) * plane)[:, None]
-    if not inside.all():
-        g, places = g[inside], places[inside]
-    dx = np.zeros(planes * plane, g.dtype)
-    if all(s > d * (k - 1) for s, d, k in zip(stride, dilation, kernel)):  # no two windows share an element
-        dx[places.reshape(-1)] = g.reshape(-1)
-    else:
-        np.add.at(dx, places.reshape(-1), g.reshape(-1))
-    return fill(result, dx.reshape(self.shape))
+    apart = all(s > d * (k - 1) for s, d, k in zip(stride, dilation, kernel))
+    return _scatter(result, grad_output, indices, 2, apart)
+
+
+def max_pool3d_with_indices_backward(
+    grad_output: Any,
+    self: Any,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    ceil_mode: bool,
+    indices: Any,
+) -> Any:
+    """Each gradient at the place in the D·H·W volume where its maximum was, which `indices` tells."""
+    *_, size = max_pool_arguments(3, self, kernel_size, stride, padding, dilation, ceil_mode, "_backward")
+    check_pool_gradient(grad_output, self, size, indices)
+    return scatter_to_places(grad_output, indices, self.shape, 3)
 
 
 def avg_pool2d_backward(
@@ -86,7 +97,7 @@ def avg_pool2d_backward(
     divisor_override: int | None,
 ) -> Any:
     """Each gradient, over its window's divisor, at all elements of the window."""
-    kernel, stride, padding, size = avg_pool2d_arguments(self, kernel_size, stride, padding, ceil_mode, divisor_override)
+    kernel, stride, padding, size = avg_pool_arguments(2, self, kernel_size, stride, padding, ceil_mode, divisor_override)
     check_pool_gradient(grad_output, self, size)
     if self.dtype.category != dt.FLOATING and self.dtype is not dt.int64:
         raise not_implemented("avg_pool2d_backward", self.dtype)
@@ -100,13 +111,36 @@ def avg_pool2d_backward(
         window = (*kernel, *self.shape[-2:], *size, *padding, *stride)
         if kernels and kernels.run(kernels.avg_pool_backward, grad_output, divisors, result, *window):
             return result
-    g = _wide(grad_output)
+    g = wide(grad_output)
     image = self.shape[-2:]
     divisor = divisor_override or window_sizes(size, image, kernel, stride, padding, count_include_pad)
     g = g / np.asarray(divisor, g.dtype)
     for axis in (-2, -1):  # the sum over a window's offsets is a sum over rows, then over columns
         g = _spread(g, axis, image[axis], kernel[axis], stride[axis], padding[axis])
     return fill(result, g)
+
+
+def avg_pool3d_backward(
+    grad_output: Any,
+    self: Any,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Any:
+    """Each gradient, over its window's divisor, at all elements of the window."""
+    kernel, stride, padding, size = avg_pool_arguments(
+        3, self, kernel_size, stride, padding, ceil_mode, divisor_override, "_backward"
+    )
+    check_pool_gradient(grad_output, self, size)
+    g, volume = batched(grad_output, 3), self.shape[-3:]
+    divisor = divisor_override or window_sizes(size, volume, kernel, stride, padding, count_include_pad)
+    part = g / np.asarray(divisor, g.dtype)
+    reach = [n + m for n, m in zip(volume, beyond(size, volume, kernel, stride, padding, [1] * 3))]
+    dx = fold_offsets(repeat(part), kernel, part.shape, reach, stride, padding, [1] * 3)
+    return fill(empty_contiguous(self.shape, self.dtype), dx[..., : volume[0], : volume[1], : volume[2]])
 
 
 def _adaptive_avg_pool2d_backward(grad_output: Any, self: Any) -> Any:
@@ -120,16 +154,53 @@ def _adaptive_avg_pool2d_backward(grad_output: Any, self: Any) -> Any:
         sizes = *self.shape[-2:], *grad_output.shape[-2:]
         if kernels and kernels.run(kernels.adaptive_pool_backward, grad_output, result, *sizes):
             return result
-    g = _wide(grad_output)
-    for axis in (-2, -1):
-        n, m = self.shape[axis], g.shape[axis]
-        dx = np.zeros((*g.shape[:axis], n, *g.shape[axis:][1:]), g.dtype)
-        source, target = np.moveaxis(g, axis, 0), np.moveaxis(dx, axis, 0)
+    return _spread_evenly(result, grad_output, 2)
+
+
+def _adaptive_avg_pool3d_backward(grad_output: Any, self: Any) -> Any:
+    """The same for the windows of `_adaptive_avg_pool3d`."""
+    check_adaptive_gradient("adaptive_avg_pool3d_backward", 3, grad_output, self, "gradOutput_")
+    return _spread_evenly(empty_contiguous(self.shape, self.dtype), grad_output, 3)
+
+
+def _spread_evenly(result: Any, grad_output: Any, dims: int) -> Any:
+    g = wide(grad_output)
+    for axis in range(-dims, 0):
+        n, m = result.shape[axis], g.shape[axis]
+        source = np.moveaxis(g, axis, 0)
+        target = np.zeros((n, *source.shape[1:]), g.dtype)
         for i in range(m):
             start, end = i * n // m, -(-(i + 1) * n // m)
             target[start:end] += source[i] / g.dtype.type(end - start)
-        g = dx
+        g = np.moveaxis(target, 0, axis)
     return fill(result, g)
+
+
+def scatter_to_places(grad_output: Any, indices: Any, sizes: Sequence[int], dims: int) -> Any:
+    """Zeros of `sizes`, plus each gradient at its index, which counts within the last `dims` dimensions."""
+    for t, what in ((grad_output, "grad_output"), (indices, "indices")):
+        if t.shape != grad_output.shape or t.shape[:-dims] != sizes[:-dims]:
+            expected = [*sizes[:-dims], *grad_output.shape[-dims:]]
+            raise RuntimeError(f"expected sizes {expected} for `{what}` but got sizes {list(t.shape)}")
+    check_is(dt.int64, indices)
+    return _scatter(empty_contiguous(sizes, grad_output.dtype), grad_output, indices, dims)
+
+
+def _scatter(result: Any, grad_output: Any, indices: Any, dims: int, apart: bool = False) -> Any:
+    """`result` filled so. Where windows are `apart`, no two of them share an element."""
+    planes, size = prod(result.shape[:-dims]), prod(result.shape[-dims:])
+    shape = planes, prod(grad_output.shape[-dims:])
+    g, places = wide(grad_output).reshape(shape), snapshot(indices).reshape(shape)
+    inside = (places >= 0) & (places < size)  # but for windows whose elements all lie in the padding
+    places = places + (np.arange(planes) * size)[:, None]
+    if not inside.all():
+        g, places = g[inside], places[inside]
+    dx = np.zeros(planes * size, g.dtype)
+    if apart:
+        dx[places.reshape(-1)] = g.reshape(-1)
+    else:
+        np.add.at(dx, places.reshape(-1), g.reshape(-1))
+    return fill(result, dx.reshape(result.shape))
 
 
 def check_pool_gradient(grad_output: Any, self: Any, size: Sequence[int], indices: Any = None) -> None:
@@ -137,8 +208,8 @@ def check_pool_gradient(grad_output: Any, self: Any, size: Sequence[int], indice
     check_same_dtype(self, grad_output)
     for t in (grad_output,) if indices is None else (grad_output, indices):
         check_result(t, [*self.shape[: -len(size)], *size])
-    if indices is not None and indices.dtype is not dt.int64:
-        raise RuntimeError(f"expected scalar type Long but found {SCALAR_TYPE_NAME[indices.dtype]}")
+    if indices is not None:
+        check_is(dt.int64, indices)
 
 
 def check_adaptive_gradient(name: str, dims: int, grad_output: Any, self: Any, what: str) -> None:
@@ -155,8 +226,7 @@ def check_adaptive_gradient(name: str, dims: int, grad_output: Any, self: Any, w
             f"expected dtype {SCALAR_TYPE_NAME[self.dtype]} for `grad_output` but got dtype {SCALAR_TYPE_NAME[grad_output.dtype]}"
         )
     check_planes(name, dims, grad_output, self)
-    if not self.dtype.is_floating_point:
-        raise not_implemented(name, self.dtype)
+    check_dtype(name, self.dtype, dt.FLOATING)
 
 
 def check_planes(name: str, dims: int, grad_output: Any, self: Any) -> None:
@@ -180,8 +250,3 @@ def _spread(g: Any, axis: int, n: int, kernel: int, stride: int, padding: int) -
 def _agree(grad_output: Any, self: Any) -> bool:
     """Whether there is a plane of gradients for each plane of the image, of one dtype: what machine code takes for granted."""
     return grad_output.dtype is self.dtype and grad_output.shape[:-2] == self.shape[:-2]
-
-
-def _wide(t: Any) -> Any:
-    a = array(t)
-    return a.astype(np.float32) if t.dtype is dt.float16 else a

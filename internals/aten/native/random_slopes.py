@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 from internals._generated import ops
-from internals.aten.dtype_checks import not_implemented
+from internals.aten.dtype_checks import check_same_dtype, not_implemented
 from internals.aten.writing import write_inplace
-from internals.core.dtype import FLOATING, SCALAR_TYPE_NAME, float16, float64
+from internals.core.dtype import FLOATING, float16, float64
 from internals.core.scalar import real
 
 
@@ -43,8 +43,7 @@ def rrelu_with_noise(self: Any, noise: Any, lower: Any, upper: Any, training: bo
         return ops.leaky_relu(x, _middle(lower, upper))
     if self.dtype.category != FLOATING or self.dtype is float16:
         raise not_implemented("rrelu_with_noise_out_cpu", self.dtype)
-    if noise.dtype is not self.dtype:
-        raise RuntimeError(f"expected scalar type {SCALAR_TYPE_NAME[self.dtype]} but found {SCALAR_TYPE_NAME[noise.dtype]}")
+    check_same_dtype(self, noise)
     negative = (x <= 0).reshape(-1)
     low, high = real(lower, float64), real(upper, float64)
     drawn = x.new_empty([int(negative.sum())], dtype=float64).uniform_(low, high, generator=generator)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from internals._generated import ops
-from internals.aten.dtype_checks import not_implemented
+from internals.aten.dtype_checks import check_dtype, not_implemented
 from internals.aten.writing import range_out
 from internals.core import device as devices
 from internals.core import dtype as dt
@@ -75,8 +75,7 @@ def range_step(
         return range_out(out, values, warns=False)
     warn(DEPRECATED)
     kind = dtype or dt.get_default_dtype()
-    if kind.category not in (dt.INTEGRAL, dt.FLOATING):
-        raise not_implemented("range_cpu", kind)
+    check_dtype("range_cpu", kind, dt.INTEGRAL, dt.FLOATING)
     if kind.category == dt.INTEGRAL:
         start, end, step = (checked(x, dt.int64).item() for x in (start, end, step))
     if not start == end:

@@ -1,7 +1,7 @@
 """Functions of real numbers: which dtypes they take (`aten/src/ATen/Dispatch.h`: `AT_DISPATCH_FLOATING_TYPES_AND`).
 
-A kernel that numpy or scipy has a loop for is one line: `real("erfc_vml_cpu", special.erfc, self, out=out)`. The first argument
-is what PyTorch calls the kernel; errors say it.
+A kernel that numpy or scipy has a loop for is one line: `erfinv = partial(real, "erfinv_vml_cpu", "erfinv")`. The first
+argument is what PyTorch calls the kernel; errors say it.
 
 How the real one differs: the list of dtypes is a macro around each loop.
 """
@@ -11,13 +11,15 @@ from __future__ import annotations
 from typing import Any
 
 from internals.aten.dtype_checks import not_implemented
+from internals.aten.late import special
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core import dtype as dt
 from internals.core.dtype import FLOATING, INTEGRAL
 
 
 def real(kernel: str, loop: Any, *inputs: Any, out: Any = None, promote: str = "float", half: bool = True) -> Any:
-    """`loop` of tensors and numbers. Integers become the default dtype first; if `promote` is "common", they are refused.
+    """`loop`, a function or the name of one of scipy's, of tensors and numbers. Integers become the default dtype first; if
+    `promote` is "common", they are refused.
 
     Raises NotImplementedError for complex numbers, and for half precision where `half` is False.
     """
@@ -25,7 +27,7 @@ def real(kernel: str, loop: Any, *inputs: Any, out: Any = None, promote: str = "
     d = it.common_dtype
     if d.category != FLOATING or (d is dt.float16 and not half):
         raise not_implemented(kernel, d)
-    return it.run(loop)
+    return it.run(getattr(special, loop) if loop.__class__ is str else loop)
 
 
 def integral(kernel: str, loop: Any, *inputs: Any, out: Any = None) -> Any:

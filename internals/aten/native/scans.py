@@ -10,11 +10,12 @@ How the real one differs: only in that its loop is C++.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from internals.aten.dtype_checks import TYPE_META_NAME, not_implemented
+from internals.aten.dtype_checks import TYPE_META_NAME, check_dtype, not_implemented
 from internals.aten.on_device import on_device
 from internals.aten.set_output import set_output
 from internals.core import dtype as dt
@@ -30,16 +31,6 @@ from .special.logarithms import complex_logaddexp
 _WIDER = {dt.float16: np.float32, dt.float32: np.float64, dt.complex64: np.complex128}
 
 
-def cumsum(self: Any, dim: int, dtype: dtype | None = None, out: Any = None) -> Any:
-    """Sums of the elements so far along `dim`."""
-    return _scan("cumsum", np.add, self, dim, dtype, out)
-
-
-def cumprod(self: Any, dim: int, dtype: dtype | None = None, out: Any = None) -> Any:
-    """Products of the elements so far along `dim`."""
-    return _scan("cumprod", np.multiply, self, dim, dtype, out)
-
-
 def logcumsumexp(self: Any, dim: int, out: Any = None) -> Any:
     """log Σ exp of the elements so far along `dim`, without overflow. Raises NotImplementedError for integers and bools."""
     d = wrap_dim(dim, self.dim())
@@ -47,8 +38,7 @@ def logcumsumexp(self: Any, dim: int, out: Any = None) -> Any:
         raise RuntimeError(
             f"expected scalar_type {SCALAR_TYPE_NAME[self.dtype]} but found {SCALAR_TYPE_NAME[out.dtype]}"
         )
-    if self.dtype.category < FLOATING:
-        raise not_implemented("logcumsumexp_out_cpu", self.dtype)
+    check_dtype("logcumsumexp_out_cpu", self.dtype, dt.FLOATING, dt.COMPLEX)
     target = set_output(self.shape, self.dtype, out, device=self.device)
     if not self._geometry.stored:
         return target
@@ -61,7 +51,7 @@ def logcumsumexp(self: Any, dim: int, out: Any = None) -> Any:
     return target
 
 
-def _scan(name: str, loop: Any, self: Any, dim: int, dtype: dtype | None, out: Any) -> Any:
+def _scan(name: str, loop: Any, self: Any, dim: int, dtype: dtype | None = None, out: Any = None) -> Any:
     """Raises IndexError, and NotImplementedError for a result of bools."""
     d = wrap_dim(dim, self.dim())
     if out is self and dtype not in (None, self.dtype):
@@ -83,6 +73,12 @@ def _scan(name: str, loop: Any, self: Any, dim: int, dtype: dtype | None, out: A
         a = quietly(loop.accumulate, a, d, _WIDER.get(result, result.np))
     array(target)[...] = a
     return target
+
+
+# Sums of the elements so far along `dim`.
+cumsum = partial(_scan, "cumsum", np.add)
+# Products of the elements so far along `dim`.
+cumprod = partial(_scan, "cumprod", np.multiply)
 
 
 def _log_sums_of_complex(a: Any, dim: int) -> Any:

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from internals.aten.dtype_checks import not_implemented
+from internals.aten.dtype_checks import check_dtype
 from internals.aten.set_output import set_output
 from internals.core import dtype as dt
-from internals.core.dtype import BOOL, COMPLEX, SCALAR_TYPE_NAME
+from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.promotion import result_type
 from internals.core.tensor_impl import TensorImpl, array, snapshot
 
@@ -50,8 +50,7 @@ def searchsorted_Tensor(
     if not prod(sizes):
         return target
     common = result_type([sorted_sequence, self])
-    if common.category in (BOOL, COMPLEX):
-        raise not_implemented("searchsorted_out_cpu", common)
+    check_dtype("searchsorted_out_cpu", common, dt.INTEGRAL, dt.FLOATING)
     rows = prod(sorted_sequence.shape[:-1])
     n = sorted_sequence.shape[-1]
     values = (array(self) if isinstance(self, TensorImpl) else np.asarray(self)).astype(common.np).reshape(rows, -1)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from internals.aten.dtype_checks import not_implemented
+from internals.aten.dtype_checks import check_dtype, not_implemented
 from internals.core import dtype as dt
 from internals.core.geometry import wrap_dim
 from internals.core.scalar import real
@@ -39,8 +39,7 @@ def segment_reduce(
     if indices is not None:
         raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
     bounds = _bounds(data, lengths, offsets, axis, unsafe)
-    if not data.dtype.is_floating_point:
-        raise not_implemented("_segment_reduce_cpu", data.dtype)
+    check_dtype("_segment_reduce_cpu", data.dtype, dt.FLOATING)
     start = _IDENTITY[reduce] if initial is None else real(initial, data.dtype)
     if bounds.shape[1] < 1:
         sizes = [*data.shape[:axis], -1, *data.shape[axis + 1 :]]
@@ -66,8 +65,7 @@ def _segment_reduce_backward(
     axis = wrap_dim(axis, data.dim())
     reduce = _known(reduce)
     bounds = _bounds(data, lengths, offsets, axis, unsafe=True)
-    if not data.dtype.is_floating_point:
-        raise not_implemented("_segment_reduce_cpu", data.dtype)
+    check_dtype("_segment_reduce_cpu", data.dtype, dt.FLOATING)
     wide, inner = _wide(data), prod(data.shape[axis + 1 :])
     rows, count = bounds.shape[0], bounds.shape[1] - 1
     x = array(data).reshape(rows, data.shape[axis], inner).astype(wide)

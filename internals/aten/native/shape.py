@@ -6,6 +6,7 @@ How the real one differs: `repeat` unfolds a view of the result and copies into 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -149,16 +150,6 @@ def repeat_interleave_self_int(self: Any, repeats: int, dim: int | None = None, 
     return ops.flatten_using_ints(ops.clone(spread, contiguous_format), d, d + 1)
 
 
-def tril(self: TensorImpl, diagonal: int = 0, out: Any = None) -> Any:
-    """The lower triangle of a matrix or a batch of them; zeros above the `diagonal`-th diagonal."""
-    return _triangle("tril", np.tril, self, diagonal, out)
-
-
-def triu(self: TensorImpl, diagonal: int = 0, out: Any = None) -> Any:
-    """The upper triangle of a matrix or a batch of them; zeros below the `diagonal`-th diagonal."""
-    return _triangle("triu", np.triu, self, diagonal, out)
-
-
 # What is checked before anything moves, on any device
 
 
@@ -175,7 +166,7 @@ def broadcast_tensors(tensors: Sequence[Any]) -> Any:
     return tuple(t if t.shape == shape else ops.expand(t, shape, False) for t in tensors)
 
 
-def _triangle(name: str, loop: Any, self: TensorImpl, diagonal: int, out: Any) -> Any:
+def _triangle(name: str, loop: Any, self: TensorImpl, diagonal: int = 0, out: Any = None) -> Any:
     if self.dim() < 2:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
     out = set_output(self.shape, self.dtype, out, out is self, self.device)
@@ -184,3 +175,9 @@ def _triangle(name: str, loop: Any, self: TensorImpl, diagonal: int, out: Any) -
         array(out)[...] = loop(array(self), max(-rows, min(diagonal, columns)))
         return out
     return on_device("moving.triangle", out, self, diagonal, loop is np.tril)
+
+
+# The lower triangle of a matrix or a batch of them; zeros above the `diagonal`-th diagonal.
+tril = partial(_triangle, "tril", np.tril)
+# The upper triangle of a matrix or a batch of them; zeros below the `diagonal`-th diagonal.
+triu = partial(_triangle, "triu", np.triu)

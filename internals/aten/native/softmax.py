@@ -13,13 +13,13 @@ How the real one differs: it has those two kernels for tensors of any size.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
 from internals._generated import ops
-from internals.aten.dtype_checks import not_implemented
+from internals.aten.dtype_checks import check_same_dtype, not_implemented
 from internals.aten.on_device import on_device
 from internals.aten.set_output import set_output
 from internals.core import dtype as dt
@@ -28,18 +28,6 @@ from internals.core.float_errors import quiet, restore
 from internals.core.geometry import wrap_dim
 from internals.core.tensor_impl import TensorImpl, array, empty, empty_contiguous
 from internals.machine_code.settings import settings, use_compiled
-
-from .gradient_checks import check_same_dtype
-
-
-def _softmax(self: TensorImpl, dim: int, half_to_float: bool, out: Any = None) -> Any:
-    """exp(self) divided by its sum along `dim`."""
-    return _forward("softmax", self, dim, half_to_float, out)
-
-
-def _log_softmax(self: TensorImpl, dim: int, half_to_float: bool, out: Any = None) -> Any:
-    """`self` minus the logarithm of the sum of exp(self) along `dim`."""
-    return _forward("log_softmax", self, dim, half_to_float, out)
 
 
 def _softmax_backward_data(grad_output: TensorImpl, output: TensorImpl, dim: int, input_dtype: dtype) -> Any:
@@ -52,7 +40,7 @@ def _log_softmax_backward_data(grad_output: TensorImpl, output: TensorImpl, dim:
     return _backward("log_softmax", grad_output, output, dim)
 
 
-def _forward(name: str, self: TensorImpl, dim: int, half_to_float: bool, out: Any) -> Any:
+def _forward(name: str, self: TensorImpl, dim: int, half_to_float: bool, out: Any = None) -> Any:
     result, x, d = _prepare(name, self, dim, half_to_float, out)
     if self._geometry.stored >= settings.least and _compiled(name, self, result, d):
         return result
@@ -67,6 +55,12 @@ def _forward(name: str, self: TensorImpl, dim: int, half_to_float: bool, out: An
             np.subtract(shifted, np.log(_sums(e, d)), out=target, casting="same_kind")
         restore(token)
     return result
+
+
+# exp(self) divided by its sum along `dim`.
+_softmax = partial(_forward, "softmax")
+# `self` minus the logarithm of the sum of exp(self) along `dim`.
+_log_softmax = partial(_forward, "log_softmax")
 
 
 def _backward(name: str, grad_output: TensorImpl, output: TensorImpl, dim: int) -> Any:

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from internals.aten.dtype_checks import not_implemented
-from internals.core.dtype import COMPLEX
+from internals.aten.dtype_checks import check_dtype
+from internals.core.dtype import BOOL, FLOATING, INTEGRAL
 from internals.core.geometry import wrap_dim
 from internals.core.tensor_impl import TensorImpl, array, from_array, snapshot
 
@@ -120,5 +120,4 @@ def _inverse_and_counts(starts: Any, order: Any, return_inverse: bool, return_co
 
 
 def _check(self: TensorImpl, kernel: str) -> None:
-    if self.dtype.category == COMPLEX:
-        raise not_implemented(kernel, self.dtype)
+    check_dtype(kernel, self.dtype, BOOL, INTEGRAL, FLOATING)

@@ -13,10 +13,9 @@ import numpy as np
 
 from internals._generated import ops
 from internals.aten.broadcasting import broadcast_shapes
-from internals.aten.dtype_checks import not_implemented
+from internals.aten.dtype_checks import check_dtype, check_same_dtype
 from internals.aten.set_output import set_output
 from internals.core import dtype as dt
-from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.geometry import wrap_dim
 from internals.core.tensor_impl import array
 from internals.core.warn import warn_once
@@ -35,12 +34,8 @@ def linalg_cross(self: Any, other: Any, dim: int = -1, out: Any = None) -> Any:
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {n} and {m}")
     sizes = broadcast_shapes(self.shape, other.shape)
     result = set_output(sizes, self.dtype, out)
-    if self.dtype is dt.bool_:
-        raise not_implemented("cross", self.dtype)
-    if self.dtype is not other.dtype:
-        raise RuntimeError(
-            f"expected scalar type {SCALAR_TYPE_NAME[self.dtype]} but found {SCALAR_TYPE_NAME[other.dtype]}"
-        )
+    check_dtype("cross", self.dtype, dt.INTEGRAL, dt.FLOATING, dt.COMPLEX)
+    check_same_dtype(self, other)
     x, y = (np.moveaxis(np.broadcast_to(array(t), sizes), axis, 0) for t in (self, other))
     with np.errstate(all="ignore"):
         found = [x[i - 2] * y[i - 1] - x[i - 1] * y[i - 2] for i in range(3)]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from internals._generated import ops
-from internals.aten.dtype_checks import not_implemented
+from internals.aten.dtype_checks import check_dtype
 from internals.core import dtype as dt
 from internals.core.dtype import INTEGRAL
 from internals.core.tensor_impl import array, from_array
@@ -24,8 +24,7 @@ def trace(self: Any) -> Any:
 
     Raises RuntimeError unless there are two dimensions, NotImplementedError for bools.
     """
-    if self.dtype is dt.bool_:
-        raise not_implemented("trace", self.dtype)
+    check_dtype("trace", self.dtype, dt.INTEGRAL, dt.FLOATING, dt.COMPLEX)
     if self.dim() != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {self.dim()}")
     diagonal = np.diagonal(array(self))

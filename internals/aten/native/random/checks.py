@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from internals.aten.dtype_checks import TYPE_META_NAME, not_implemented
+from internals.aten.dtype_checks import TYPE_META_NAME, check_dtype, not_implemented
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype
 from internals.core.scalar import C_NAME, checked
@@ -73,8 +73,7 @@ def check_bernoulli(t: TensorImpl, p: float, kernel: str) -> None:
 
 
 def _floating(t: TensorImpl, kernel: str) -> dtype:
-    if t.dtype.category < dt.FLOATING:
-        raise not_implemented(kernel, t.dtype)
+    check_dtype(kernel, t.dtype, dt.FLOATING, dt.COMPLEX)
     return t.dtype
 
 
@@ -109,8 +108,7 @@ def check_permutation(n: int, kind: dtype) -> None:
     """Raises RuntimeError when the dtype cannot hold n, NotImplementedError for bool and complex."""
     if kind.category == dt.FLOATING and n > 2 ** _DIGITS[kind.name] + 1:
         raise RuntimeError(f"n cannot be greater than {2 ** _DIGITS[kind.name] + 1} for {SCALAR_TYPE_NAME[kind]} type.")
-    if kind.category in (dt.BOOL, dt.COMPLEX):
-        raise not_implemented("randperm", kind)
+    check_dtype("randperm", kind, dt.INTEGRAL, dt.FLOATING)
     checked(n, kind)
 
 

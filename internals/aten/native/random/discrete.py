@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from internals.aten.broadcasting import memory_order
-from internals.aten.dtype_checks import not_implemented
+from internals.aten.dtype_checks import check_dtype, not_implemented
 from internals.aten.native.factories import empty
 from internals.aten.native.views import expand
 from internals.aten.on_device import on_device
@@ -67,8 +67,7 @@ def bernoulli__Tensor(self: TensorImpl, p: TensorImpl, generator: Generator | No
         raise RuntimeError(f"expected probabilities tensor to have floating type, got {SCALAR_TYPE_NAME[p.dtype]}")
     if kernel_device(self) == "cuda":
         check_bernoulli(self, 1, "bernoulli_tensor_cuda_self_")
-    if p.dtype.category != dt.FLOATING:
-        raise not_implemented("bernoulli_tensor_cpu_p_", p.dtype)
+    check_dtype("bernoulli_tensor_cpu_p_", p.dtype, dt.FLOATING)
     check_no_internal_overlap(self)
     check_no_partial_overlap(self, p)
     if self.device is not CPU:

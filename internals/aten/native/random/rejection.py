@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from internals.aten.broadcasting import broadcast_shapes, memory_order
-from internals.aten.dtype_checks import not_implemented
+from internals.aten.dtype_checks import check_dtype, not_implemented
 from internals.aten.native.views import expand
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
@@ -40,8 +40,7 @@ STIRLING_TAILS = [
 
 def poisson(self: TensorImpl, generator: Generator | None) -> Any:
     """How often something happens that happens `self` times on average. Raises RuntimeError for rates below 0, and NaN."""
-    if self.dtype.category != dt.FLOATING:
-        raise not_implemented("poisson_cpu", self.dtype)
+    check_dtype("poisson_cpu", self.dtype, dt.FLOATING)
     rates = array(self)
     if not (rates >= 0).all():
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")

@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from internals.aten.dtype_checks import not_implemented
+from internals.aten.dtype_checks import check_dtype
 from internals.aten.late import special
 from internals.aten.scalar_functions import table as scalar
 from internals.core import dtype as dt
-from internals.core.dtype import COMPLEX
 
 from ..real import real
 
@@ -25,14 +24,8 @@ MOST_FACTORS = 1 << 20  # of mvlgamma; for one element they take a tenth of a se
 TOGETHER = 1 << 16  # numbers that are worked on at once
 
 
-def lgamma(self: Any, out: Any = None) -> Any:
-    """log |Γ(self)|, infinite at 0, -1, -2, ..."""
-    return real("lgamma_vml_cpu", log_gamma, self, out=out)
-
-
-def digamma(self: Any, out: Any = None) -> Any:
-    """The derivative of log Γ."""
-    return real("digamma", special.digamma, self, out=out)
+# The derivative of log Γ.
+digamma = partial(real, "digamma", "digamma")
 
 
 def polygamma(n: int, self: Any, out: Any = None) -> Any:
@@ -40,7 +33,7 @@ def polygamma(n: int, self: Any, out: Any = None) -> Any:
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
     if n == 0:
-        return digamma(self, out)
+        return digamma(self, out=out)
     return real("trigamma" if n == 1 else "polygamma", partial(derivative_of_digamma, n=n), self, out=out)
 
 
@@ -59,29 +52,25 @@ def mvlgamma(self: Any, p: int, out: Any = None) -> Any:
         raise RuntimeError(
             f"mvlgamma: expected p, the number of factors for each element, to be at most {MOST_FACTORS}, but got {p}"
         )
-    if self.dtype.category == COMPLEX:
-        raise not_implemented("mvlgamma_cpu", self.dtype)
+    check_dtype("mvlgamma_cpu", self.dtype, dt.BOOL, dt.INTEGRAL, dt.FLOATING)
     return real("mvlgamma_cpu", partial(log_gamma_of_dimension, p=p), self, out=out)
 
 
-def igamma(self: Any, other: Any, out: Any = None) -> Any:
-    """The part of the integral for Γ(self) from 0 to `other`, over the whole. Raises NotImplementedError unless floating."""
-    return real("igamma_cpu", special.gammainc, self, other, out=out, promote="common")
+# The part of the integral for Γ(self) from 0 to `other`, over the whole. Raises NotImplementedError unless floating.
+igamma = partial(real, "igamma_cpu", "gammainc", promote="common")
 
 
-def igammac(self: Any, other: Any, out: Any = None) -> Any:
-    """1 - igamma(self, other), exact where that is tiny. Raises NotImplementedError unless floating."""
-    return real("igammac_cpu", special.gammaincc, self, other, out=out, promote="common")
-
-
-def zeta(self: Any, other: Any, out: Any = None) -> Any:
-    """The sum of (k + other)**-self over k = 0, 1, 2, ... Raises NotImplementedError for half precision."""
-    return real("zeta_cpu", hurwitz_zeta, self, other, out=out, half=False)
+# 1 - igamma(self, other), exact where that is tiny. Raises NotImplementedError unless floating.
+igammac = partial(real, "igammac_cpu", "gammaincc", promote="common")
 
 
 @scalar.lgamma.made_by
 def log_gamma(a: Any, out: Any) -> None:
     out[...] = log_gamma_of(a)
+
+
+# log |Γ(self)|, infinite at 0, -1, -2, ...
+lgamma = partial(real, "lgamma_vml_cpu", log_gamma)
 
 
 def log_gamma_of(a: Any) -> Any:
@@ -97,6 +86,10 @@ def derivative_of_digamma(a: Any, out: Any, n: int) -> None:
 
 def hurwitz_zeta(a: Any, b: Any, out: Any) -> None:
     out[...] = special.zeta(a, b)
+
+
+# The sum of (k + other)**-self over k = 0, 1, 2, ... Raises NotImplementedError for half precision.
+zeta = partial(real, "zeta_cpu", hurwitz_zeta, half=False)
 
 
 def log_gamma_of_dimension(a: Any, out: Any, p: int) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from internals.aten.dtype_checks import not_implemented
+from internals.aten.dtype_checks import check_dtype
 from internals.aten.late import special
 from internals.aten.scalar_functions import table as scalar
 from internals.aten.tensor_iterator import TensorIterator
@@ -25,29 +25,20 @@ from ..real import real
 def logaddexp(self: Any, other: Any, out: Any = None) -> Any:
     """log(exp(self) + exp(other)). Raises NotImplementedError for integers and bool."""
     it = TensorIterator((self, other), out)
-    if it.common_dtype.category < FLOATING:
-        raise not_implemented("logaddexp_cpu", it.common_dtype)
+    check_dtype("logaddexp_cpu", it.common_dtype, FLOATING, COMPLEX)
     return it.run(complex_logaddexp if it.common_dtype.category == COMPLEX else np.logaddexp)
 
 
-def logaddexp2(self: Any, other: Any, out: Any = None) -> Any:
-    """log2(2**self + 2**other). Raises NotImplementedError unless floating."""
-    return real("logaddexp2_cpu", np.logaddexp2, self, other, out=out, promote="common")
+# log2(2**self + 2**other). Raises NotImplementedError unless floating.
+logaddexp2 = partial(real, "logaddexp2_cpu", np.logaddexp2, promote="common")
 
 
-def xlogy(self: Any, other: Any, out: Any = None) -> Any:
-    """self · log(other); 0 where self is 0, unless `other` is NaN."""
-    return real("xlogy_cpu", xlogy_loop, self, other, out=out)
+# self · log(1 + other); 0 where self is 0, unless `other` is NaN.
+xlog1py = partial(real, "xlog1py_cpu", "xlog1py")
 
 
-def xlog1py(self: Any, other: Any, out: Any = None) -> Any:
-    """self · log(1 + other); 0 where self is 0, unless `other` is NaN."""
-    return real("xlog1py_cpu", special.xlog1py, self, other, out=out)
-
-
-def entr(self: Any, out: Any = None) -> Any:
-    """-self · log(self), the share of a probability in an entropy: 0 at 0, -inf below."""
-    return real("entr_cpu", special.entr, self, out=out)
+# -self · log(self), the share of a probability in an entropy: 0 at 0, -inf below.
+entr = partial(real, "entr_cpu", "entr")
 
 
 def logit(self: Any, eps: float | None = None, out: Any = None) -> Any:
@@ -77,6 +68,10 @@ def complex_logaddexp(a: Any, b: Any, out: Any) -> None:
 @in_single
 def xlogy_loop(a: Any, b: Any, out: Any) -> None:
     special.xlogy(a, b, out=out)
+
+
+# self · log(other); 0 where self is 0, unless `other` is NaN.
+xlogy = partial(real, "xlogy_cpu", xlogy_loop)
 
 
 @in_single

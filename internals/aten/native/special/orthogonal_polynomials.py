@@ -22,43 +22,6 @@ from ..real import real
 MOST = 1 << 16  # steps, which take half a second
 
 
-def chebyshev_polynomial_t(x: Any, n: Any, out: Any = None) -> Any:
-    """cos(n t), for x = cos(t)."""
-    return _chebyshev("t", x, n, out)
-
-
-def chebyshev_polynomial_u(x: Any, n: Any, out: Any = None) -> Any:
-    """sin((n + 1) t) / sin(t), for x = cos(t)."""
-    return _chebyshev("u", x, n, out)
-
-
-def chebyshev_polynomial_v(x: Any, n: Any, out: Any = None) -> Any:
-    """cos((n + 1/2) t) / cos(t / 2), for x = cos(t)."""
-    return _chebyshev("v", x, n, out)
-
-
-def chebyshev_polynomial_w(x: Any, n: Any, out: Any = None) -> Any:
-    """sin((n + 1/2) t) / sin(t / 2), for x = cos(t)."""
-    return _chebyshev("w", x, n, out)
-
-
-def shifted_chebyshev_polynomial_t(x: Any, n: Any, out: Any = None) -> Any:
-    """Chebyshev's T of 2 x - 1, and so the next three: orthogonal from 0 to 1."""
-    return _chebyshev("t", x, n, out, shift=True)
-
-
-def shifted_chebyshev_polynomial_u(x: Any, n: Any, out: Any = None) -> Any:
-    return _chebyshev("u", x, n, out, shift=True)
-
-
-def shifted_chebyshev_polynomial_v(x: Any, n: Any, out: Any = None) -> Any:
-    return _chebyshev("v", x, n, out, shift=True)
-
-
-def shifted_chebyshev_polynomial_w(x: Any, n: Any, out: Any = None) -> Any:
-    return _chebyshev("w", x, n, out, shift=True)
-
-
 def hermite_polynomial_h(x: Any, n: Any, out: Any = None) -> Any:
     """Hermite's, as physicists define them: leading coefficient 2**n."""
     return _run("hermite_polynomial_h_cpu", lambda x: x + x, physicists, too_high, x, n, out)
@@ -162,10 +125,25 @@ def recurrence(x: Any, degree: Any, name: str, first: Any, step: Any) -> Any:
     return result
 
 
-def _chebyshev(kind: str, x: Any, n: Any, out: Any, shift: bool = False) -> Any:
+def _chebyshev(kind: str, x: Any, n: Any, out: Any = None, shift: bool = False) -> Any:
     kernel = f"{'shifted_' if shift else ''}chebyshev_polynomial_{kind}_cpu"
     first, high = FIRST_OF_CHEBYSHEV[kind], partial(of_angle, kind=kind)
     return _run(kernel, first, chebyshev, high, x, n, out, shift)
+
+
+# cos(n t), for x = cos(t).
+chebyshev_polynomial_t = partial(_chebyshev, "t")
+# sin((n + 1) t) / sin(t), for x = cos(t).
+chebyshev_polynomial_u = partial(_chebyshev, "u")
+# cos((n + 1/2) t) / cos(t / 2), for x = cos(t).
+chebyshev_polynomial_v = partial(_chebyshev, "v")
+# sin((n + 1/2) t) / sin(t / 2), for x = cos(t).
+chebyshev_polynomial_w = partial(_chebyshev, "w")
+# Chebyshev's T of 2 x - 1, and so the next three: orthogonal from 0 to 1.
+shifted_chebyshev_polynomial_t = partial(_chebyshev, "t", shift=True)
+shifted_chebyshev_polynomial_u = partial(_chebyshev, "u", shift=True)
+shifted_chebyshev_polynomial_v = partial(_chebyshev, "v", shift=True)
+shifted_chebyshev_polynomial_w = partial(_chebyshev, "w", shift=True)
 
 
 def _run(
