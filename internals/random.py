@@ -48,8 +48,7 @@ def fork_rng(devices: Iterable[Any] | None = None, enabled: bool = True, device_
 
     With a `device_type` other than "cuda" only the CPU's generator is put back.
     """
-    from internals.cuda import backend
-    from internals.cuda import random as cuda_random
+    from internals.cuda import backend, random as cuda_random
 
     if not enabled:
         yield

@@ -14,8 +14,7 @@ import internals
 from internals.core.dtype import ALL
 from internals.core.stray_errors import StrayError
 from internals.core.tensor_impl import TensorImpl, array
-from tests.answers import answer
-from tests.answers import oracle as oracle
+from tests.answers import answer, oracle as oracle
 
 DTYPES = ALL
 FLOATS = tuple(d for d in ALL if d.is_floating_point)

@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from internals.construction.conversions import type_name, type_named
-from internals.core.device import CPU, is_simulated
-from internals.core.device import device as Device
+from internals.core.device import CPU, device as Device, is_simulated
 from internals.core.dtype import dtype as Dtype
 from internals.core.tensor_impl import TensorImpl
 

@@ -17,8 +17,7 @@ from internals.aten.tensor_iterator import number
 from internals.core.dtype import INTEGRAL, dtype
 from internals.core.promotion import result_type
 from internals.core.tensor_impl import TensorImpl, from_array
-from internals.functional import linalg as functional_linalg
-from internals.functional import signal as functional_signal
+from internals.functional import linalg as functional_linalg, signal as functional_signal
 
 _OPERANDS = (TensorImpl, int, float, complex, np.number, np.bool_)
 

@@ -24,8 +24,7 @@ from typing import Any
 
 from internals import autograd
 from internals._generated import functions as fn
-from internals.autograd import gradcheck_habits as habits
-from internals.autograd import jacobians
+from internals.autograd import gradcheck_habits as habits, jacobians
 from internals.autograd.gradcheck_habits import GradcheckError
 from internals.core import dtype as dt
 from internals.core.promotion import promote_types

@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from internals.core.device import device as Device
-from internals.core.device import resolve
+from internals.core.device import device as Device, resolve
 from internals.core.generator import DEFAULT_SEED, Generator, state_bytes
 from internals.core.tensor_impl import TensorImpl, from_array
 

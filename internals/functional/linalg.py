@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from internals._generated import functions as F
-from internals._generated import linalg_functions as linalg
-from internals._generated import ops
+from internals._generated import functions as F, linalg_functions as linalg, ops
 from internals.core.dtype import dtype
 from internals.core.tensor_impl import TensorImpl as Tensor
 from internals.functional.scripting import annotate, overload

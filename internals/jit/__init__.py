@@ -24,9 +24,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from internals.functional.scripting import Attribute, annotate, is_scripting
-from internals.functional.scripting import isinstance_ as isinstance
-from internals.functional.scripting import unwrap_optional as _unwrap_optional
+from internals.functional.scripting import (
+    Attribute,
+    annotate,
+    is_scripting,
+    isinstance_ as isinstance,
+    unwrap_optional as _unwrap_optional,
+)
 
 from ._script import script
 from .script_function import ScriptFunction, ScriptMethod

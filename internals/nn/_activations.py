@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import warnings
 
-from internals._generated import functions as F
-from internals._generated import nn_functions as nn
-from internals._generated import ops
+from internals._generated import functions as F, nn_functions as nn, ops
 from internals._tensor import Tensor
 from internals.core.dtype import dtype as DType
 from internals.functional.scripting import is_scripting

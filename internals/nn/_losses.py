@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import warnings
 
-from internals._generated import functions as F
-from internals._generated import nn_functions as nn
-from internals._generated import ops
+from internals._generated import functions as F, nn_functions as nn, ops
 from internals._tensor import Tensor
 from internals.functional import broadcast_shapes, broadcast_tensors
 from internals.functional.scripting import is_scripting

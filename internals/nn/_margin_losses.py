@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from internals._generated import functions as F
-from internals._generated import nn_functions as nn
+from internals._generated import functions as F, nn_functions as nn
 from internals._tensor import Tensor
 from internals.nn._reduction import get_enum, reduced, resolve
 

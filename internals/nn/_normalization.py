@@ -5,8 +5,7 @@ How the real one differs: see `internals.nn.functional`.
 
 from __future__ import annotations
 
-from internals._generated import functions as F
-from internals._generated import nn_functions as nn
+from internals._generated import functions as F, nn_functions as nn
 from internals._tensor import Tensor
 
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from internals._generated import functions as F
-from internals._generated import nn_functions as nn
+from internals._generated import functions as F, nn_functions as nn
 from internals._tensor import Tensor
 from internals.functional.scripting import (
     BooleanDispatch,

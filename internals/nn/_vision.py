@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from internals._generated import functions as F
-from internals._generated import nn_functions as nn
+from internals._generated import functions as F, nn_functions as nn
 from internals._tensor import Tensor
 from internals.core.tensor_impl import TensorImpl
 from internals.functional.scripting import BroadcastingList2, is_scripting

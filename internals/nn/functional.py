@@ -42,12 +42,12 @@ from internals._generated.nn_functions import (
     hardtanh_,
     leaky_relu_,
     linear,
+    log_sigmoid as logsigmoid,
     one_hot,
     scaled_dot_product_attention,
     softplus,
     softshrink,
 )  # fmt: skip
-from internals._generated.nn_functions import log_sigmoid as logsigmoid
 from internals.nn._activations import (
     dropout,
     elu,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apparatus import doctor
-from apparatus import gpu_preflight as preflight
+from apparatus import doctor, gpu_preflight as preflight
 from apparatus.preflight import Failed
 from internals.cuda.gpu_driver import Availability
 

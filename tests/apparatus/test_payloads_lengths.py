@@ -6,8 +6,7 @@ import base64
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from apparatus.payloads import lengths
 

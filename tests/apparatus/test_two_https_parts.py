@@ -7,8 +7,7 @@ import socket
 import time
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 pytest.importorskip("h2", reason="the extra `serving` is not installed")
 pytest.importorskip("h11", reason="the extra `serving` is not installed")

@@ -6,8 +6,7 @@ import re
 from typing import Any
 
 import numpy as np
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 import internals
 from internals.core.tensor_impl import array, from_array

@@ -15,8 +15,7 @@ import pytest
 import internals
 from internals import Tensor
 from internals.aten.native.linalg.chains import cheapest
-from tests.autograd.gradients_beside import check_gradients
-from tests.autograd.gradients_beside import expression as gradient_expression
+from tests.autograd.gradients_beside import check_gradients, expression as gradient_expression
 from tests.side_by_side import cases, check, expression, ours
 from tests.support import assert_same, to_numpy
 

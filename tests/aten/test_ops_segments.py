@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import internals as T
-from tests.autograd.gradients_beside import check_gradients
-from tests.autograd.gradients_beside import expression as gradient
+from tests.autograd.gradients_beside import check_gradients, expression as gradient
 from tests.side_by_side import cases, check, expression
 
 SEGMENTS = cases("""

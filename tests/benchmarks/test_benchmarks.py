@@ -12,13 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import internals
-from benchmarks import __main__ as runner
-from benchmarks import cases as every_module
-from benchmarks import correctness, harness, results, worker
+from benchmarks import __main__ as runner, cases as every_module, correctness, harness, results, worker
 from benchmarks.harness import Absent, Case, Timed
 
 seconds = st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=30)

@@ -17,8 +17,7 @@ from typing import Any
 import pytest
 
 import internals
-from benchmarks.cuda import __main__ as runner
-from benchmarks.cuda import harness, launches
+from benchmarks.cuda import __main__ as runner, harness, launches
 from benchmarks.cuda.cases import FULL, TINY, cases
 from tests.support import full
 from tools import test_gpu

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import __main__ as runner
-from benchmarks import chart, machine, report, results
+from benchmarks import __main__ as runner, chart, machine, report, results
 from benchmarks.results import NotAResult
 
 NOBODY = {

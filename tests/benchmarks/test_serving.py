@@ -12,8 +12,7 @@ import pytest
 pytest.importorskip("grpc", reason="the extra `serving` is not installed")
 pytest.importorskip("aiohttp", reason="the extra `serving` is not installed")
 
-from benchmarks.serving import __main__ as runner
-from benchmarks.serving import load, models, page, record
+from benchmarks.serving import __main__ as runner, load, models, page, record
 from benchmarks.serving.batching import curve, gain
 from benchmarks.serving.finding import Finding, milliseconds
 from benchmarks.serving.image import BASE64, BINARY, LISTS, PROTOBUF, image

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tools.browser.chromium import chromium as start_chromium
-from tools.browser.chromium import missing
+from tools.browser.chromium import chromium as start_chromium, missing
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

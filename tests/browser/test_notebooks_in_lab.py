@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.browser.notebook_checks import pictures_show, ran, steppers_step
-from tools.browser.lab import Lab
-from tools.browser.lab import lab as start_lab
+from tools.browser.lab import Lab, lab as start_lab
 from tools.browser.notebook import OpenNotebook
 from tools.browser.pictures import Drawn
 from tools.notebook_files import notebook_paths

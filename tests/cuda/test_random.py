@@ -17,8 +17,7 @@ from internals.core.tensor_impl import array
 from internals.cuda import backend
 from internals.cuda.device_array import flat
 from internals.cuda.fallback import fallbacks, no_fallback
-from internals.cuda.kernels import distributions
-from internals.cuda.kernels import sampling as sampling_kernels
+from internals.cuda.kernels import distributions, sampling as sampling_kernels
 from internals.cuda.kernels.philox import philox
 from internals.cuda.language import kernel
 from internals.cuda.native.random import _instance, execution_blocks

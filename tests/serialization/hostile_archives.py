@@ -11,8 +11,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from tests.serialization.archives_101 import archive as archive_101
-from tests.serialization.archives_101 import one_function
+from tests.serialization.archives_101 import archive as archive_101, one_function
 
 PT2 = Path(__file__).parents[1] / "archives" / "pt2"
 CLASS = "class A(Module):\n  training : bool\n  def forward(self: __torch__.A, x: Tensor) -> Tensor:\n"

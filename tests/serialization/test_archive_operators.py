@@ -15,8 +15,7 @@ import internals
 from internals import jit
 from internals.autograd.gradcheck import gradcheck, gradgradcheck
 from internals.nn import functional as F
-from tests.autograd.gradients_beside import check_gradients
-from tests.autograd.gradients_beside import expression as with_gradients
+from tests.autograd.gradients_beside import check_gradients, expression as with_gradients
 from tests.serialization.archives import saved_by_pytorch
 from tests.side_by_side import cases, check, expression
 

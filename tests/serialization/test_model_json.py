@@ -6,8 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from internals.serialization.errors import ArchiveError
 from internals.serialization.layout_101.model_json import (

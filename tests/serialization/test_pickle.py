@@ -8,8 +8,7 @@ from collections import Counter, OrderedDict
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import internals
 from internals.serialization.pickles.pickler import Pickler

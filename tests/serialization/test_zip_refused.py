@@ -11,8 +11,7 @@ import zlib
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from internals.serialization import ArchiveError, ArchiveReader, ArchiveWriter
 from internals.serialization.container.zip_records import (

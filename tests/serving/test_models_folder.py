@@ -6,8 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from internals.serving.errors import InvalidRequest, ModelNotFound, ServingError
 from internals.serving.models.folder import LONGEST_NAME, ModelFolder, is_name, listed

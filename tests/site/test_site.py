@@ -19,8 +19,7 @@ pytest.importorskip("sphinx", reason="no Sphinx: make workshop")
 pytest.importorskip("myst_nb", reason="no myst-nb: make workshop")
 pytest.importorskip("furo", reason="no furo: make workshop")
 
-from tools.site import __main__ as command
-from tools.site import links
+from tools.site import __main__ as command, links
 from tools.site.landing import GROUPS
 from tools.site.reference import PACKAGES
 

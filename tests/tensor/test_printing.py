@@ -7,8 +7,7 @@ import re
 from typing import Any
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import internals as torch
 from internals._tensor.printing import PRINT_OPTS, get_printoptions, printoptions

@@ -9,8 +9,7 @@ import pytest
 
 from internals.cuda import backend
 from internals.cuda.simulator.driver import SimulatedDriver
-from tools import gpu_first_hour as hour
-from tools import gpu_first_hour_inside as inside
+from tools import gpu_first_hour as hour, gpu_first_hour_inside as inside
 from tools.gpu_first_hour import Step
 
 SANITIZED = """\

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import sampling
-from tools import test as closing
+from tools import sampling, test as closing
 from tools.notebook_files import ROOT
 
 SAYS = """

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import viz
 from tests.viz.support import assert_good, same_in_two_processes

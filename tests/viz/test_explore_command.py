@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import internals as torch
-from internals import __main__ as command_line
-from internals import jit
+from internals import __main__ as command_line, jit
 
 FILE = """
 import internals as torch

@@ -15,8 +15,7 @@ import pytest
 from nbformat.sign import NotebookNotary
 
 from tools.notebook_files import ROOT, kernel_environment, notebook_paths
-from workshop.hub import __main__ as command
-from workshop.hub import handout, preparing
+from workshop.hub import __main__ as command, handout, preparing
 from workshop.hub.classroom import Classroom, ClassroomError, free_ports, from_environment, is_loopback, names
 
 needs_hub = pytest.mark.skipif(

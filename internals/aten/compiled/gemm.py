@@ -29,8 +29,7 @@ a plain loop for matrices of less than 400 elements.
 
 from __future__ import annotations
 
-from functools import cache as once
-from functools import lru_cache
+from functools import cache as once, lru_cache
 from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
 

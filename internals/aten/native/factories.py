@@ -22,15 +22,13 @@ from internals.aten.dtype_checks import TYPE_META_NAME
 from internals.aten.layout import strides_for, strides_like
 from internals.aten.on_device import on_device
 from internals.aten.writing import range_out
-from internals.core import device as devices
-from internals.core import dtype as dt
+from internals.core import device as devices, dtype as dt
 from internals.core.backend_hooks import hooks
 from internals.core.device import CPU
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.geometry import Geometry, contiguous_geometry, geometry
 from internals.core.scalar import checked
-from internals.core.tensor_impl import TensorImpl, array, empty_pinned
-from internals.core.tensor_impl import empty as allocate
+from internals.core.tensor_impl import TensorImpl, array, empty as allocate, empty_pinned
 
 
 def empty(size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any = None) -> Any:

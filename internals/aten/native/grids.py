@@ -17,8 +17,7 @@ import numpy as np
 
 from internals._generated import ops
 from internals.aten.dtype_checks import not_implemented
-from internals.core import device as devices
-from internals.core import dtype as dt
+from internals.core import device as devices, dtype as dt
 from internals.core.device import CPU
 from internals.core.dtype import INTEGRAL
 from internals.core.tensor_impl import TensorImpl, array

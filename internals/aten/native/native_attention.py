@@ -12,8 +12,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
-from internals._generated import functions as F
-from internals._generated import nn_functions as nn
+from internals._generated import functions as F, nn_functions as nn
 
 
 def _native_multi_head_attention(

@@ -137,8 +137,7 @@ def _compiled_norm(self: Any, p: float, dims: tuple[int, ...], keepdim: bool, d:
 
 
 def _compiled_logsumexp(self: Any, dims: tuple[int, ...]) -> Any:
-    from internals.aten.compiled.softmax import THRESHOLD
-    from internals.aten.compiled.softmax import logsumexp as compiled
+    from internals.aten.compiled.softmax import THRESHOLD, logsumexp as compiled
 
     usual = self.numel() and self.dtype in (dt.float32, dt.float64)
     return compiled(self, dims) if usual and use_compiled(self.numel(), THRESHOLD) else None

@@ -19,8 +19,7 @@ import numpy as np
 
 from internals.aten.dtype_checks import check_dtype, not_implemented
 from internals.aten.set_output import set_output
-from internals.core import dtype as dt
-from internals.core import return_types
+from internals.core import dtype as dt, return_types
 from internals.core.dtype import BOOL, COMPLEX
 from internals.core.float_errors import quietly
 from internals.core.geometry import wrap_dim

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from internals._generated import functions as F
-from internals._generated import nn_functions as nn
+from internals._generated import functions as F, nn_functions as nn
 
 _EXPECTED = "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:"
 

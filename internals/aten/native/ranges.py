@@ -14,8 +14,7 @@ import numpy as np
 from internals._generated import ops
 from internals.aten.dtype_checks import check_dtype, not_implemented
 from internals.aten.writing import range_out
-from internals.core import device as devices
-from internals.core import dtype as dt
+from internals.core import device as devices, dtype as dt
 from internals.core.device import CPU, META
 from internals.core.scalar import checked
 from internals.core.tensor_impl import TensorImpl, array

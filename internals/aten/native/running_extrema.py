@@ -17,8 +17,7 @@ import numpy as np
 
 from internals.aten.dtype_checks import not_implemented
 from internals.aten.set_output import set_output
-from internals.core import dtype as dt
-from internals.core import return_types
+from internals.core import dtype as dt, return_types
 from internals.core.dtype import COMPLEX
 from internals.core.geometry import wrap_dim
 from internals.core.tensor_impl import array

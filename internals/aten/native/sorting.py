@@ -18,8 +18,7 @@ from internals._generated import ops
 from internals.aten.layout import dense_strides
 from internals.aten.on_device import on_device
 from internals.aten.set_output import set_output
-from internals.core import dtype as dt
-from internals.core import return_types
+from internals.core import dtype as dt, return_types
 from internals.core.geometry import geometry, wrap_dim
 from internals.core.tensor_impl import TensorImpl, array, empty, snapshot
 from internals.machine_code.settings import settings, use_compiled

@@ -17,8 +17,7 @@ from typing import Any
 
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype
 from internals.core.geometry import Geometry, geometry, infer_size, view_strides, wrap_dim
-from internals.core.tensor_impl import TensorImpl, make, make_checked
-from internals.core.tensor_impl import alias as _alias
+from internals.core.tensor_impl import TensorImpl, alias as _alias, make, make_checked
 
 
 def view(self: TensorImpl, size: Sequence[int]) -> Any:

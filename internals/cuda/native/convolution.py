@@ -23,8 +23,7 @@ from internals.core.tensor_impl import empty_contiguous
 from .. import backend
 from ..device_array import flat
 from ..fallback import NoKernel
-from ..kernels import convolution as kernels
-from ..kernels import depthwise
+from ..kernels import convolution as kernels, depthwise
 from ..kernels.block_reduction import accumulator, block_total
 from ..kernels.convolution import Windows
 from ..kernels.functors import add

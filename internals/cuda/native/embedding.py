@@ -15,8 +15,7 @@ from internals.core.tensor_impl import empty_contiguous
 
 from ..device_array import flat
 from ..fallback import NoKernel
-from ..kernels import embedding as kernels
-from ..kernels import gather as gathering
+from ..kernels import embedding as kernels, gather as gathering
 from ..launch import launch_1d
 from .accumulating import add_atomically
 from .copy import clone, zero_

@@ -16,8 +16,7 @@ import numpy as np
 
 from internals.core import dtype as dt
 
-from ..kernels import reduction_functors as f
-from ..kernels import reduction_functors as w
+from ..kernels import reduction_functors as f, reduction_functors as w
 from ..kernels.block_reduction import accumulator
 from ..kernels.functors import maximum, minimum
 from .opmath import acc_type, scalar_type

@@ -24,8 +24,7 @@ from internals.core.tensor_impl import empty_contiguous
 
 from .. import backend
 from ..device_array import flat
-from ..kernels import matmul as kernels
-from ..kernels import row_products as rows
+from ..kernels import matmul as kernels, row_products as rows
 from ..kernels.block_reduction import accumulator, block_total
 from ..kernels.functors import add
 from ..kernels.gemm import Blocking

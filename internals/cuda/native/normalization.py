@@ -17,8 +17,7 @@ from internals.core.formats import channels_last
 from internals.core.tensor_impl import empty_contiguous
 
 from ..device_array import flat
-from ..kernels import normalization as kernels
-from ..kernels import reduction_functors as functors
+from ..kernels import normalization as kernels, reduction_functors as functors
 from ..kernels.block_reduction import accumulator, block_total
 from ..kernels.functors import add
 from ..launch import counted, launch_1d

@@ -13,8 +13,7 @@ from internals._generated import ops
 from internals.aten.native.memory_format import suggests_channels_last
 from internals.core.tensor_impl import empty_contiguous
 
-from ..kernels import normalization as forward_kernels
-from ..kernels import normalization_backward as kernels
+from ..kernels import normalization as forward_kernels, normalization_backward as kernels
 from ..kernels.block_reduction import accumulator, block_total
 from ..kernels.copy import offset_of
 from ..kernels.reduction import evenly

@@ -11,8 +11,7 @@ from math import inf
 from typing import Any
 
 from ..fallback import NoKernel
-from ..kernels import reduction_functors as f
-from ..kernels import reduction_functors as w
+from ..kernels import reduction_functors as f, reduction_functors as w
 from ..kernels.block_reduction import accumulator
 from ..kernels.functors import add, maximum, minimum
 from .opmath import acc_type, scalar_type

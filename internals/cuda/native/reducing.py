@@ -28,8 +28,7 @@ from internals.core.tensor_impl import empty_contiguous
 
 from .. import backend
 from ..device_array import flat
-from ..kernels import reduction as kernels
-from ..kernels import reduction_functors as functors
+from ..kernels import reduction as kernels, reduction_functors as functors
 from ..kernels.accumulators import THREADS
 from ..kernels.block_reduction import Accumulator, accumulator, block_total
 from ..kernels.copy import offset_of

@@ -38,8 +38,7 @@ from internals.jit.ir import (
     Value,
     VarType,
 )
-from internals.jit.type_variables import evaluate as substitute
-from internals.jit.type_variables import match_type_variables
+from internals.jit.type_variables import evaluate as substitute, match_type_variables
 
 from .error_report import error, spell
 

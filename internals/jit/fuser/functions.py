@@ -12,9 +12,15 @@ from typing import Any
 import numpy as np
 
 from internals.aten.compiled import loops
-from internals.aten.compiled.pieces import identity, keys_for, row_largest, row_log_softmax, row_squared_distances
-from internals.aten.compiled.pieces import row_mean as mean_of
-from internals.aten.compiled.pieces import row_sum as sum_of
+from internals.aten.compiled.pieces import (
+    identity,
+    keys_for,
+    row_largest,
+    row_log_softmax,
+    row_mean as mean_of,
+    row_squared_distances,
+    row_sum as sum_of,
+)
 from internals.aten.scalar_functions import entries, get
 from internals.core.dtype import dtype
 from internals.machine_code import inline, template

@@ -13,8 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from internals.core.dtype import SCALAR_TYPE_NAME
-from internals.core.dtype import dtype as DType
+from internals.core.dtype import SCALAR_TYPE_NAME, dtype as DType
 
 from .types import CONTAINERS, Text, Type
 

@@ -15,8 +15,7 @@ from __future__ import annotations
 import itertools
 from typing import NamedTuple
 
-from internals.core.device import TYPES as DEVICE_TYPES
-from internals.core.device import device
+from internals.core.device import TYPES as DEVICE_TYPES, device
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.schema_parser import UNKNOWN_TYPE
 from internals.core.token_reader import END, IDENT, NUMBER, TokenReader

@@ -21,8 +21,7 @@ from typing import Any
 
 from internals._generated.op_facts import INPLACE_VIEW
 from internals.core.device import device as Device
-from internals.core.dtype import bool_ as bool_dtype
-from internals.core.dtype import float64, int64
+from internals.core.dtype import bool_ as bool_dtype, float64, int64
 from internals.jit.ir import Block, Graph, Node, Value
 from internals.jit.ir.block import all_nodes
 from internals.jit.ir.tensor_type import TensorType

@@ -24,11 +24,16 @@ from itertools import combinations, product
 from typing import Any, NamedTuple
 
 from internals._generated import ops
-from internals.core.device import CPU, META
-from internals.core.device import device as Device
-from internals.core.dtype import bool_ as bool_dtype
-from internals.core.dtype import complex64, float32, float64, get_default_dtype, int64
-from internals.core.dtype import dtype as DType
+from internals.core.device import CPU, META, device as Device
+from internals.core.dtype import (
+    bool_ as bool_dtype,
+    complex64,
+    dtype as DType,
+    float32,
+    float64,
+    get_default_dtype,
+    int64,
+)
 from internals.core.grad_mode import set_grad_mode
 from internals.core.tensor_impl import TensorImpl
 from internals.jit.ir import Node, Value

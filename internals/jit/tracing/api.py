@@ -31,8 +31,7 @@ from internals.jit.script_module import ScriptModule
 from internals.nn.module import Module
 
 from . import recorder as _recorder  # noqa: F401  (registers the kernel of the Tracer key)
-from .check import check_trace as run_checks
-from .check import clone_inputs
+from .check import check_trace as run_checks, clone_inputs
 from .run import record_function
 from .state import is_tracing
 from .traced_module import TopLevelTracedModule, traced_module

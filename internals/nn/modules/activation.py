@@ -13,8 +13,7 @@ import warnings
 from typing import Any
 
 from internals import Tensor, empty
-from internals.nn import functional as F
-from internals.nn import init as _init
+from internals.nn import functional as F, init as _init
 from internals.nn.module import Module
 from internals.nn.modules.attention import MultiheadAttention as MultiheadAttention
 from internals.nn.parameter import Parameter

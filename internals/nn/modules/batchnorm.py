@@ -13,8 +13,7 @@ from typing import Any
 
 import internals
 from internals import Tensor, empty, ones, tensor, zeros
-from internals.nn import functional as F
-from internals.nn import init
+from internals.nn import functional as F, init
 from internals.nn.module import Module
 from internals.nn.parameter import Parameter
 

@@ -12,8 +12,7 @@ from math import sqrt
 from typing import Any
 
 from internals import Tensor, empty
-from internals.nn import functional as F
-from internals.nn import init
+from internals.nn import functional as F, init
 from internals.nn.module import Module
 from internals.nn.modules.linear import reset_bias
 from internals.nn.modules.utils import _pair, _reverse_repeat_tuple, _single, _triple

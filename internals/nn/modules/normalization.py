@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from internals import Tensor, empty
-from internals.nn import functional as F
-from internals.nn import init
+from internals.nn import functional as F, init
 from internals.nn.module import Module
 from internals.nn.modules._functions import CrossMapLRN2d as _cross_map_lrn2d
 from internals.nn.parameter import Parameter

@@ -16,8 +16,7 @@ from typing import Any
 from internals import Tensor, full
 from internals.core.device import device as Device
 from internals.core.dtype import dtype as DType
-from internals.nn import functional as F
-from internals.nn import init
+from internals.nn import functional as F, init
 from internals.nn._attention import _canonical_mask, _none_or_dtype
 from internals.nn.containers import ModuleList
 from internals.nn.module import Module

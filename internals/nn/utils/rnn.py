@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 
 import internals
 from internals import Tensor, arange
-from internals._generated import functions as F
-from internals._generated import nn_functions as nn
+from internals._generated import functions as F, nn_functions as nn
 
 
 def pad_sequence(

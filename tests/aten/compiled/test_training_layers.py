@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import internals
 from internals._generated import ops
 from internals.aten.compiled import batch_norm, pooling
-from internals.aten.native import normalization
-from internals.aten.native import pooling as native_pooling
+from internals.aten.native import normalization, pooling as native_pooling
 from internals.machine_code import compiled_kernels
 from internals.nn import functional as F
 from tests.core.large_results import few_numbers, fingerprint

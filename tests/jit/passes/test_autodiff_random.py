@@ -14,8 +14,7 @@ from internals.jit.ir import Graph, Value
 from internals.jit.passes import load_passes
 from internals.jit.runtime.graph_executor import GraphExecutor
 from tests.jit.passes.pass_support import seeds
-from tests.jit.programs.graphs import interpret
-from tests.jit.programs.graphs import program as any_program
+from tests.jit.programs.graphs import interpret, program as any_program
 
 load_passes()
 UNARY = ("sigmoid", "tanh", "relu", "exp", "sin", "cos", "neg", "abs", "atan", "erf", "sinh")

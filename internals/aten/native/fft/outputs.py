@@ -11,8 +11,7 @@ from typing import Any
 from internals.aten.writing import write_out
 from internals.core.dtype import SCALAR_TYPE_NAME
 
-from . import many_dimensions as many
-from . import one_dimension as one
+from . import many_dimensions as many, one_dimension as one
 
 
 def into(transform: Callable[..., Any], gives_real: bool) -> Callable[..., Any]:
