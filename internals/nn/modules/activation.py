@@ -15,21 +15,26 @@ from typing import Any
 from internals import Tensor, empty
 from internals.nn import functional as F, init as _init
 from internals.nn.module import Module
+from internals.nn.modules._options import _Options
 from internals.nn.modules.attention import MultiheadAttention as MultiheadAttention
 from internals.nn.parameter import Parameter
 
 
-class _Inplace(Module):
+class _MayBeInplace(_Options):
+    """`inplace` is printed only where it is asked for."""
+
+    def extra_repr(self) -> str:
+        shown = super().extra_repr(), "inplace=True" if self.inplace else ""
+        return ", ".join(filter(None, shown))
+
+
+class _Inplace(_MayBeInplace):
     """An activation whose only option is `inplace`."""
 
     __constants__ = ["inplace"]
 
     def __init__(self, inplace: bool = False) -> None:
-        super().__init__()
-        self.inplace = inplace
-
-    def extra_repr(self) -> str:
-        return "inplace=True" if self.inplace else ""
+        super().__init__(inplace=inplace)
 
 
 class ReLU(_Inplace):
@@ -80,16 +85,16 @@ class Hardswish(_Inplace):
         return ""
 
 
-class Hardtanh(Module):
+class Hardtanh(_MayBeInplace):
     """`input` clamped to [min_val, max_val]. Raises AssertionError unless the second is greater."""
 
     __constants__ = ["min_val", "max_val", "inplace"]
+    _shown = ["min_val", "max_val"]
 
     def __init__(
         self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False, min_value: float | None = None,
         max_value: float | None = None,
     ) -> None:  # fmt: skip
-        super().__init__()
         if min_value is not None:
             warnings.warn(
                 "keyword argument `min_value` is deprecated and renamed to `min_val`", FutureWarning, stacklevel=2
@@ -100,73 +105,56 @@ class Hardtanh(Module):
                 "keyword argument `max_value` is deprecated and renamed to `max_val`", FutureWarning, stacklevel=2
             )
             max_val = max_value
-        self.min_val = min_val
-        self.max_val = max_val
-        self.inplace = inplace
+        super().__init__(min_val=min_val, max_val=max_val, inplace=inplace)
         if max_val <= min_val:
             raise AssertionError(f"max_val ({max_val}) must be greater than min_val ({min_val})")
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
-    def extra_repr(self) -> str:
-        return f"min_val={self.min_val}, max_val={self.max_val}{_flag(self.inplace)}"
-
 
 class ReLU6(Hardtanh):
     """`input` clamped to [0, 6]."""
 
+    _shown = []
+
     def __init__(self, inplace: bool = False) -> None:
         super().__init__(0.0, 6.0, inplace)
 
-    def extra_repr(self) -> str:
-        return "inplace=True" if self.inplace else ""
 
-
-class LeakyReLU(Module):
+class LeakyReLU(_MayBeInplace):
     """`input` where positive, negative_slope * input elsewhere."""
 
     __constants__ = ["inplace", "negative_slope"]
+    _shown = ["negative_slope"]
 
     def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
-        super().__init__()
-        self.negative_slope = negative_slope
-        self.inplace = inplace
+        super().__init__(negative_slope=negative_slope, inplace=inplace)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.leaky_relu(input, self.negative_slope, self.inplace)
 
-    def extra_repr(self) -> str:
-        return f"negative_slope={self.negative_slope}{_flag(self.inplace)}"
 
-
-class RReLU(Module):
+class RReLU(_MayBeInplace):
     """leaky_relu with a slope between `lower` and `upper`: their middle, in training a random one for each negative element."""
 
     __constants__ = ["lower", "upper", "inplace"]
+    _shown = ["lower", "upper"]
 
     def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False) -> None:
-        super().__init__()
-        self.lower = lower
-        self.upper = upper
-        self.inplace = inplace
+        super().__init__(lower=lower, upper=upper, inplace=inplace)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
-    def extra_repr(self) -> str:
-        return f"lower={self.lower}, upper={self.upper}{_flag(self.inplace)}"
 
-
-class PReLU(Module):
+class PReLU(_Options):
     """leaky_relu with a learned slope: `weight` has one element, or one for each channel, and starts at `init`."""
 
-    __constants__ = ["num_parameters"]
+    __constants__ = _shown = ["num_parameters"]
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
-        super().__init__()
-        self.num_parameters = num_parameters
-        self.init = init
+        super().__init__(num_parameters=num_parameters, init=init)
         self.weight = Parameter(empty(num_parameters, device=device, dtype=dtype))
         self.reset_parameters()
 
@@ -176,25 +164,18 @@ class PReLU(Module):
     def forward(self, input: Tensor) -> Tensor:
         return F.prelu(input, self.weight)
 
-    def extra_repr(self) -> str:
-        return f"num_parameters={self.num_parameters}"
 
-
-class ELU(Module):
+class ELU(_MayBeInplace):
     """`input` where positive, alpha * (exp(input) - 1) elsewhere."""
 
     __constants__ = ["alpha", "inplace"]
+    _shown = ["alpha"]
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
-        super().__init__()
-        self.alpha = alpha
-        self.inplace = inplace
+        super().__init__(alpha=alpha, inplace=inplace)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.elu(input, self.alpha, self.inplace)
-
-    def extra_repr(self) -> str:
-        return f"alpha={self.alpha}{_flag(self.inplace)}"
 
 
 class CELU(ELU):
@@ -204,32 +185,26 @@ class CELU(ELU):
         return F.celu(input, self.alpha, self.inplace)
 
 
-class Threshold(Module):
+class Threshold(_MayBeInplace):
     """`input` where it is greater than `threshold`, `value` elsewhere."""
 
     __constants__ = ["threshold", "value", "inplace"]
+    _shown = ["threshold", "value"]
 
     def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
-        super().__init__()
-        self.threshold = threshold
-        self.value = value
-        self.inplace = inplace
+        super().__init__(threshold=threshold, value=value, inplace=inplace)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.threshold(input, self.threshold, self.value, self.inplace)
 
-    def extra_repr(self) -> str:
-        return f"threshold={self.threshold}, value={self.value}{_flag(self.inplace)}"
 
-
-class GELU(Module):
+class GELU(_Options):
     """input * Φ(input), Φ the normal distribution; `approximate="tanh"` for the approximation early models were trained with."""
 
     __constants__ = ["approximate"]
 
     def __init__(self, approximate: str = "none") -> None:
-        super().__init__()
-        self.approximate = approximate
+        super().__init__(approximate=approximate)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.gelu(input, approximate=self.approximate)
@@ -238,31 +213,25 @@ class GELU(Module):
         return f"approximate={self.approximate!r}"
 
 
-class Softplus(Module):
+class Softplus(_Options):
     """log(1 + exp(beta * input)) / beta, a smooth relu; `input` itself where beta * input exceeds `threshold`."""
 
-    __constants__ = ["beta", "threshold"]
+    __constants__ = _shown = ["beta", "threshold"]
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
-        super().__init__()
-        self.beta = beta
-        self.threshold = threshold
+        super().__init__(beta=beta, threshold=threshold)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softplus(input, self.beta, self.threshold)
 
-    def extra_repr(self) -> str:
-        return f"beta={self.beta}, threshold={self.threshold}"
 
-
-class Hardshrink(Module):
+class Hardshrink(_Options):
     """`input`, with 0 in place of the elements between -lambd and lambd."""
 
     __constants__ = ["lambd"]
 
     def __init__(self, lambd: float = 0.5) -> None:
-        super().__init__()
-        self.lambd = lambd
+        super().__init__(lambd=lambd)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardshrink(input, self.lambd)
@@ -278,20 +247,16 @@ class Softshrink(Hardshrink):
         return F.softshrink(input, self.lambd)
 
 
-class GLU(Module):
+class GLU(_Options):
     """The first half of `input` along `dim`, times the sigmoid of the second half."""
 
-    __constants__ = ["dim"]
+    __constants__ = _shown = ["dim"]
 
     def __init__(self, dim: int = -1) -> None:
-        super().__init__()
-        self.dim = dim
+        super().__init__(dim=dim)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.glu(input, self.dim)
-
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
 
 
 class Sigmoid(Module):
@@ -329,17 +294,13 @@ class Tanhshrink(Module):
         return F.tanhshrink(input)
 
 
-class _AlongDim(Module):
+class _AlongDim(_Options):
     """A softmax of some kind along `dim`; left out, it is guessed from the number of dimensions, with a warning."""
 
-    __constants__ = ["dim"]
+    __constants__ = _shown = ["dim"]
 
     def __init__(self, dim: int | None = None) -> None:
-        super().__init__()
-        self.dim = dim
-
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
+        super().__init__(dim=dim)
 
 
 class Softmax(_AlongDim):
@@ -370,7 +331,3 @@ class Softmax2d(Module):
         if input.dim() not in (3, 4):
             raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead")
         return F.softmax(input, -3, _stacklevel=5)
-
-
-def _flag(inplace: bool) -> str:
-    return ", inplace=True" if inplace else ""

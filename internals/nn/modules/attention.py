@@ -11,12 +11,12 @@ from typing import Any
 from internals import Tensor, empty
 from internals.nn import functional as F, init
 from internals.nn._attention import _canonical_mask, _none_or_dtype
-from internals.nn.module import Module
+from internals.nn.modules._options import _Options
 from internals.nn.modules.linear import NonDynamicallyQuantizableLinear
 from internals.nn.parameter import Parameter
 
 
-class MultiheadAttention(Module):
+class MultiheadAttention(_Options):
     """Attention with `num_heads` heads over query (L, N, E), key (S, N, kdim), value (S, N, vdim); `batch_first`: (N, L, E).
 
     The three projections are stacked in `in_proj_weight` (3E, E), or kept apart as `q_proj_weight`, `k_proj_weight`,
@@ -35,10 +35,10 @@ class MultiheadAttention(Module):
             raise ValueError(
                 f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and num_heads={num_heads} instead"
             )
-        super().__init__()
-        self.embed_dim = embed_dim
-        self.kdim = embed_dim if kdim is None else kdim
-        self.vdim = embed_dim if vdim is None else vdim
+        super().__init__(
+            embed_dim=embed_dim, kdim=embed_dim if kdim is None else kdim,
+            vdim=embed_dim if vdim is None else vdim,
+        )  # fmt: skip
         self._qkv_same_embed_dim = self.kdim == embed_dim and self.vdim == embed_dim
         self.num_heads = num_heads
         self.dropout = dropout

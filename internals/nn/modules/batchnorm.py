@@ -12,13 +12,13 @@ from __future__ import annotations
 from typing import Any
 
 import internals
-from internals import Tensor, empty, ones, tensor, zeros
-from internals.nn import functional as F, init
-from internals.nn.module import Module
-from internals.nn.parameter import Parameter
+from internals import Tensor, ones, tensor, zeros
+from internals.nn import functional as F
+from internals.nn.modules._options import _Options
+from internals.nn.modules.normalization import _affine, _reset
 
 
-class _NormBase(Module):
+class _NormBase(_Options):
     """`weight` (C) starts at 1, `bias` (C) at 0; buffers `running_mean`, `running_var` (C) and `num_batches_tracked`."""
 
     _version = 2  # state dicts of version 1 had no num_batches_tracked
@@ -28,15 +28,11 @@ class _NormBase(Module):
         self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
         track_running_stats: bool = True, device: Any = None, dtype: Any = None, *, bias: bool = True,
     ) -> None:  # fmt: skip
-        super().__init__()
-        self.num_features = num_features
-        self.eps = eps
-        self.momentum = momentum
-        self.affine = affine
-        self.track_running_stats = track_running_stats
-        for name, wanted in (("weight", affine), ("bias", affine and bias)):
-            parameter = Parameter(empty(num_features, device=device, dtype=dtype)) if wanted else None
-            self.register_parameter(name, parameter)
+        super().__init__(
+            num_features=num_features, eps=eps, momentum=momentum, affine=affine,
+            track_running_stats=track_running_stats,
+        )  # fmt: skip
+        _affine(self, (num_features,), affine, affine and bias, device, dtype)
         tracked = track_running_stats
         self.register_buffer("running_mean", zeros(num_features, device=device, dtype=dtype) if tracked else None)
         self.register_buffer("running_var", ones(num_features, device=device, dtype=dtype) if tracked else None)
@@ -52,10 +48,7 @@ class _NormBase(Module):
 
     def reset_parameters(self) -> None:
         self.reset_running_stats()
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        _reset(self)
 
     def _check_input_dim(self, input: Tensor) -> None:
         raise NotImplementedError

@@ -7,20 +7,16 @@ from __future__ import annotations
 
 from internals import Tensor
 from internals.nn import functional as F
-from internals.nn.module import Module
+from internals.nn.modules._options import _Options
 
 
-class ChannelShuffle(Module):
+class ChannelShuffle(_Options):
     """(N, C, *) with its channels in another order: the first of each of `groups` groups, then the second, and so on."""
 
-    __constants__ = ["groups"]
+    __constants__ = _shown = ["groups"]
 
     def __init__(self, groups: int) -> None:
-        super().__init__()
-        self.groups = groups
+        super().__init__(groups=groups)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.channel_shuffle(input, self.groups)
-
-    def extra_repr(self) -> str:
-        return f"groups={self.groups}"

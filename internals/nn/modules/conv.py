@@ -13,15 +13,15 @@ from typing import Any
 
 from internals import Tensor, empty
 from internals.nn import functional as F, init
-from internals.nn.module import Module
-from internals.nn.modules.linear import reset_bias
+from internals.nn.modules._options import _Options
+from internals.nn.modules.linear import add_bias, reset_bias
 from internals.nn.modules.utils import _pair, _reverse_repeat_tuple, _single, _triple
 from internals.nn.parameter import Parameter
 
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
-class _ConvNd(Module):
+class _ConvNd(_Options):
     """Parameters of a convolution: `weight` (out_channels, in_channels / groups, *kernel_size), `bias` (out_channels).
 
     Transposed: `weight` (in_channels, out_channels / groups, *kernel_size). Both start uniform in ±1 / sqrt(fan in). Raises
@@ -38,7 +38,6 @@ class _ConvNd(Module):
         padding: str | tuple[int, ...], dilation: tuple[int, ...], transposed: bool, output_padding: tuple[int, ...],
         groups: int, bias: bool, padding_mode: str, device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
-        super().__init__()
         if transposed and padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         if groups <= 0:
@@ -48,23 +47,15 @@ class _ConvNd(Module):
         if out_channels % groups != 0:
             raise ValueError("out_channels must be divisible by groups")
         _check_padding(padding, stride, padding_mode)
-        self.in_channels = in_channels
-        self.out_channels = out_channels
-        self.kernel_size = kernel_size
-        self.stride = stride
-        self.padding: Any = padding
-        self.dilation = dilation
-        self.transposed = transposed
-        self.output_padding = output_padding
-        self.groups = groups
-        self.padding_mode = padding_mode
-        self._reversed_padding_repeated_twice: list[int] = _padding_for_pad(padding, kernel_size, dilation)
+        super().__init__(
+            in_channels=in_channels, out_channels=out_channels, kernel_size=kernel_size,
+            stride=stride, padding=padding, dilation=dilation, transposed=transposed,
+            output_padding=output_padding, groups=groups, padding_mode=padding_mode,
+            _reversed_padding_repeated_twice=_padding_for_pad(padding, kernel_size, dilation),
+        )  # fmt: skip
         rows, columns = (in_channels, out_channels) if transposed else (out_channels, in_channels)
         self.weight = Parameter(empty((rows, columns // groups, *kernel_size), device=device, dtype=dtype))
-        if bias:
-            self.bias = Parameter(empty(out_channels, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        add_bias(self, out_channels, bias, device, dtype)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

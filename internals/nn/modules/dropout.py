@@ -7,23 +7,18 @@ from __future__ import annotations
 
 from internals import Tensor
 from internals.nn import functional as F
-from internals.nn.module import Module
+from internals.nn.modules._options import _Options
 
 
-class _DropoutNd(Module):
+class _DropoutNd(_Options):
     """Raises ValueError unless 0 <= p <= 1."""
 
-    __constants__ = ["p", "inplace"]
+    __constants__ = _shown = ["p", "inplace"]
 
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
-        super().__init__()
         if p < 0 or p > 1:
             raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-        self.p = p
-        self.inplace = inplace
-
-    def extra_repr(self) -> str:
-        return f"p={self.p}, inplace={self.inplace}"
+        super().__init__(p=p, inplace=inplace)
 
 
 class Dropout(_DropoutNd):

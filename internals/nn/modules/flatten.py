@@ -8,33 +8,27 @@ from __future__ import annotations
 from typing import Any
 
 from internals import Tensor
-from internals.nn.module import Module
+from internals.nn.modules._options import _Options
 
 
-class Flatten(Module):
+class Flatten(_Options):
     """Joins the dimensions from `start_dim` to `end_dim`; by default all but the batch."""
 
-    __constants__ = ["start_dim", "end_dim"]
+    __constants__ = _shown = ["start_dim", "end_dim"]
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
-        super().__init__()
-        self.start_dim = start_dim
-        self.end_dim = end_dim
+        super().__init__(start_dim=start_dim, end_dim=end_dim)
 
     def forward(self, input: Tensor) -> Tensor:
         return input.flatten(self.start_dim, self.end_dim)
 
-    def extra_repr(self) -> str:
-        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
 
-
-class Unflatten(Module):
+class Unflatten(_Options):
     """Cuts dimension `dim` into `unflattened_size`. Raises TypeError unless that is a tuple or list of ints."""
 
-    __constants__ = ["dim", "unflattened_size"]
+    __constants__ = _shown = ["dim", "unflattened_size"]
 
     def __init__(self, dim: int, unflattened_size: Any) -> None:
-        super().__init__()
         if not isinstance(unflattened_size, (tuple, list)):
             raise TypeError(
                 f"unflattened_size must be a tuple of ints, but found type {type(unflattened_size).__name__}"
@@ -44,11 +38,7 @@ class Unflatten(Module):
                 raise TypeError(
                     f"unflattened_size must be tuple of ints, but found element of type {type(size).__name__} at pos {at}"
                 )
-        self.dim = dim
-        self.unflattened_size = unflattened_size
+        super().__init__(dim=dim, unflattened_size=unflattened_size)
 
     def forward(self, input: Tensor) -> Tensor:
         return input.unflatten(self.dim, self.unflattened_size)
-
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"

@@ -9,48 +9,33 @@ from typing import Any
 
 from internals import Tensor
 from internals.nn import functional as F
-from internals.nn.module import Module
+from internals.nn.modules._options import _Options
 
 
-class Unfold(Module):
+class Unfold(_Options):
     """(N, C, H, W) to (N, C * kernel elements, places)."""
 
-    __constants__ = ["kernel_size", "dilation", "padding", "stride"]
+    __constants__ = _shown = ["kernel_size", "dilation", "padding", "stride"]
 
     def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:
-        super().__init__()
-        self.kernel_size = kernel_size
-        self.dilation = dilation
-        self.padding = padding
-        self.stride = stride
+        super().__init__(kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
 
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, dilation={self.dilation}, padding={self.padding}, stride={self.stride}"
 
-
-class Fold(Module):
+class Fold(_Options):
     """(N, C * kernel elements, places) to (N, C, *output_size). Elements that come from the same place are added."""
 
-    __constants__ = ["output_size", "kernel_size", "dilation", "padding", "stride"]
+    __constants__ = _shown = ["output_size", "kernel_size", "dilation", "padding", "stride"]
 
     def __init__(
         self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
     ) -> None:
-        super().__init__()
-        self.output_size = output_size
-        self.kernel_size = kernel_size
-        self.dilation = dilation
-        self.padding = padding
-        self.stride = stride
+        super().__init__(
+            output_size=output_size, kernel_size=kernel_size, dilation=dilation, padding=padding,
+            stride=stride,
+        )  # fmt: skip
 
     def forward(self, input: Tensor) -> Tensor:
         return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
-
-    def extra_repr(self) -> str:
-        return (
-            f"output_size={self.output_size}, kernel_size={self.kernel_size}, dilation={self.dilation}, "
-            f"padding={self.padding}, stride={self.stride}"
-        )

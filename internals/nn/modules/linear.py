@@ -11,6 +11,7 @@ from typing import Any
 from internals import Tensor, empty
 from internals.nn import functional as F, init
 from internals.nn.module import Module
+from internals.nn.modules._options import _Options
 from internals.nn.parameter import Parameter
 
 
@@ -24,7 +25,7 @@ class Identity(Module):
         return input
 
 
-class Linear(Module):
+class Linear(_Options):
     """input @ weight.T + bias: (*, in_features) to (*, out_features).
 
     `weight` (out_features, in_features) and `bias` (out_features) start uniform in ±1 / sqrt(in_features).
@@ -35,14 +36,9 @@ class Linear(Module):
     def __init__(
         self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
     ) -> None:
-        super().__init__()
-        self.in_features = in_features
-        self.out_features = out_features
+        super().__init__(in_features=in_features, out_features=out_features)
         self.weight = Parameter(empty((out_features, in_features), device=device, dtype=dtype))
-        if bias:
-            self.bias = Parameter(empty(out_features, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        add_bias(self, out_features, bias, device, dtype)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -61,7 +57,7 @@ class NonDynamicallyQuantizableLinear(Linear):
     """`Linear` under another name: the one inside attention, which quantization must leave alone."""
 
 
-class Bilinear(Module):
+class Bilinear(_Options):
     """input1 @ weight[o] @ input2 + bias for each output o: (*, in1_features), (*, in2_features) to (*, out_features).
 
     `weight` (out, in1, in2) and `bias` (out) start uniform in ±1 / sqrt(in1_features). Raises ValueError unless that is positive.
@@ -73,15 +69,11 @@ class Bilinear(Module):
         self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device: Any = None,
         dtype: Any = None,
     ) -> None:  # fmt: skip
-        super().__init__()
-        self.in1_features = in1_features
-        self.in2_features = in2_features
-        self.out_features = out_features
+        super().__init__(
+            in1_features=in1_features, in2_features=in2_features, out_features=out_features,
+        )  # fmt: skip
         self.weight = Parameter(empty((out_features, in1_features, in2_features), device=device, dtype=dtype))
-        if bias:
-            self.bias = Parameter(empty(out_features, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        add_bias(self, out_features, bias, device, dtype)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -99,6 +91,11 @@ class Bilinear(Module):
             f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
             f"out_features={self.out_features}, bias={self.bias is not None}"
         )
+
+
+def add_bias(module: Module, features: int, wanted: bool, device: Any, dtype: Any) -> None:
+    bias = Parameter(empty(features, device=device, dtype=dtype)) if wanted else None
+    module.register_parameter("bias", bias)
 
 
 def reset_bias(weight: Tensor, bias: Tensor | None) -> None:

@@ -13,46 +13,38 @@ from internals import Tensor, empty
 from internals.nn import functional as F, init
 from internals.nn.module import Module
 from internals.nn.modules._functions import CrossMapLRN2d as _cross_map_lrn2d
+from internals.nn.modules._options import _Options
 from internals.nn.parameter import Parameter
 
 
-class LocalResponseNorm(Module):
+class _ResponseNorm(_Options):
+    def extra_repr(self) -> str:
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
+class LocalResponseNorm(_ResponseNorm):
     """Each element divided by (k + alpha * mean of squares) ** beta, over `size` neighbouring channels (AlexNet)."""
 
     __constants__ = ["size", "alpha", "beta", "k"]
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
-        super().__init__()
-        self.size = size
-        self.alpha = alpha
-        self.beta = beta
-        self.k = k
+        super().__init__(size=size, alpha=alpha, beta=beta, k=k)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
 
-    def extra_repr(self) -> str:
-        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
-
-class CrossMapLRN2d(Module):
+class CrossMapLRN2d(_ResponseNorm):
     """The older form of `LocalResponseNorm`, for (N, C, H, W) only, as Torch7 had it (`_functions.py`)."""
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
-        super().__init__()
-        self.size = size
-        self.alpha = alpha
-        self.beta = beta
-        self.k = k
+        super().__init__(size=size, alpha=alpha, beta=beta, k=k)
 
     def forward(self, input: Tensor) -> Tensor:
         return _cross_map_lrn2d.apply(input, self.size, self.alpha, self.beta, self.k)
 
-    def extra_repr(self) -> str:
-        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
-
-class LayerNorm(Module):
+class LayerNorm(_Options):
     """Mean 0 and variance 1 over the last dimensions, whose sizes are `normalized_shape`; then scale and shift.
 
     `weight` and `bias` have the normalized shape and start at 1 and 0.
@@ -64,10 +56,10 @@ class LayerNorm(Module):
         self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True,
         device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
-        super().__init__()
-        self.normalized_shape = _shape(normalized_shape)
-        self.eps = eps
-        self.elementwise_affine = elementwise_affine
+        super().__init__(
+            normalized_shape=_shape(normalized_shape), eps=eps,
+            elementwise_affine=elementwise_affine,
+        )  # fmt: skip
         _affine(self, self.normalized_shape, elementwise_affine, elementwise_affine and bias, device, dtype)
         self.reset_parameters()
 
@@ -75,7 +67,7 @@ class LayerNorm(Module):
         _reset(self)
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)  # type: ignore[arg-type]
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
         return (
@@ -84,7 +76,7 @@ class LayerNorm(Module):
         )
 
 
-class GroupNorm(Module):
+class GroupNorm(_Options):
     """Mean 0 and variance 1 for each sample over groups of channels; then scale and shift: (N, C, *) to the same.
 
     `weight` and `bias` (C) start at 1 and 0. Raises ValueError unless `num_channels` is divisible by `num_groups`.
@@ -96,13 +88,9 @@ class GroupNorm(Module):
         self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None,
         dtype: Any = None, *, bias: bool = True,
     ) -> None:  # fmt: skip
-        super().__init__()
         if num_channels % num_groups != 0:
             raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
-        self.num_groups = num_groups
-        self.num_channels = num_channels
-        self.eps = eps
-        self.affine = affine
+        super().__init__(num_groups=num_groups, num_channels=num_channels, eps=eps, affine=affine)
         _affine(self, (num_channels,), affine, affine and bias, device, dtype)
         self.reset_parameters()
 
@@ -116,7 +104,7 @@ class GroupNorm(Module):
         return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
 
 
-class RMSNorm(Module):
+class RMSNorm(_Options):
     """Root mean square 1 over the last dimensions; then scale by `weight`. Nothing is subtracted, nothing added.
 
     `eps` is the dtype's machine epsilon when None.
@@ -128,10 +116,10 @@ class RMSNorm(Module):
         self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True, device: Any = None,
         dtype: Any = None,
     ) -> None:  # fmt: skip
-        super().__init__()
-        self.normalized_shape = _shape(normalized_shape)
-        self.eps = eps
-        self.elementwise_affine = elementwise_affine
+        super().__init__(
+            normalized_shape=_shape(normalized_shape), eps=eps,
+            elementwise_affine=elementwise_affine,
+        )  # fmt: skip
         weight = Parameter(empty(self.normalized_shape, device=device, dtype=dtype)) if elementwise_affine else None
         self.register_parameter("weight", weight)
         self.reset_parameters()
@@ -141,7 +129,7 @@ class RMSNorm(Module):
             init.ones_(self.weight)
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)  # type: ignore[arg-type]
+        return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"

@@ -11,11 +11,11 @@ from typing import Any
 
 from internals import Tensor
 from internals.nn import functional as F
-from internals.nn.module import Module
+from internals.nn.modules._options import _Options
 from internals.nn.modules.utils import _ntuple
 
 
-class _PadNd(Module):
+class _PadNd(_Options):
     """`mode` is what `F.pad` calls it; `sides` how many numbers there are."""
 
     __constants__ = ["padding", "mode"]
@@ -23,8 +23,7 @@ class _PadNd(Module):
     sides: int
 
     def __init__(self, padding: Any) -> None:
-        super().__init__()
-        self.padding = _ntuple(self.sides)(padding)
+        super().__init__(padding=_ntuple(self.sides)(padding))
 
     def forward(self, input: Tensor) -> Tensor:
         return F.pad(input, self.padding, self.mode)
@@ -66,34 +65,24 @@ class ConstantPad3d(_ConstantPadNd):
     sides = 6
 
 
-class ZeroPad1d(ConstantPad1d):
+class _ZeroPadNd(_ConstantPadNd):
+    def __init__(self, padding: Any) -> None:
+        super().__init__(padding, 0.0)
+
+    def extra_repr(self) -> str:
+        return f"{self.padding}"
+
+
+class ZeroPad1d(_ZeroPadNd, ConstantPad1d):
     """Adds zeros at both ends of the last dimension."""
 
-    def __init__(self, padding: Any) -> None:
-        super().__init__(padding, 0.0)
 
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
-
-
-class ZeroPad2d(ConstantPad2d):
+class ZeroPad2d(_ZeroPadNd, ConstantPad2d):
     """Adds zeros around the last two dimensions."""
 
-    def __init__(self, padding: Any) -> None:
-        super().__init__(padding, 0.0)
 
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
-
-
-class ZeroPad3d(ConstantPad3d):
+class ZeroPad3d(_ZeroPadNd, ConstantPad3d):
     """Adds zeros around the last three dimensions."""
-
-    def __init__(self, padding: Any) -> None:
-        super().__init__(padding, 0.0)
-
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
 
 
 class ReflectionPad1d(_PadNd):

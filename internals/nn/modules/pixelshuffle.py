@@ -7,36 +7,28 @@ from __future__ import annotations
 
 from internals import Tensor
 from internals.nn import functional as F
-from internals.nn.module import Module
+from internals.nn.modules._options import _Options
 
 
-class PixelShuffle(Module):
+class PixelShuffle(_Options):
     """(*, C * r * r, H, W) to (*, C, H * r, W * r), r being `upscale_factor`."""
 
-    __constants__ = ["upscale_factor"]
+    __constants__ = _shown = ["upscale_factor"]
 
     def __init__(self, upscale_factor: int) -> None:
-        super().__init__()
-        self.upscale_factor = upscale_factor
+        super().__init__(upscale_factor=upscale_factor)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.pixel_shuffle(input, self.upscale_factor)
 
-    def extra_repr(self) -> str:
-        return f"upscale_factor={self.upscale_factor}"
 
-
-class PixelUnshuffle(Module):
+class PixelUnshuffle(_Options):
     """(*, C, H * r, W * r) to (*, C * r * r, H, W), r being `downscale_factor`: the inverse of `PixelShuffle`."""
 
-    __constants__ = ["downscale_factor"]
+    __constants__ = _shown = ["downscale_factor"]
 
     def __init__(self, downscale_factor: int) -> None:
-        super().__init__()
-        self.downscale_factor = downscale_factor
+        super().__init__(downscale_factor=downscale_factor)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.pixel_unshuffle(input, self.downscale_factor)
-
-    def extra_repr(self) -> str:
-        return f"downscale_factor={self.downscale_factor}"

@@ -10,31 +10,24 @@ from typing import Any
 from internals import Tensor
 from internals.nn import functional as F
 from internals.nn.module import Module
-from internals.nn.modules.utils import _pair, _single, _triple
+from internals.nn.modules._options import _Options
+from internals.nn.modules.utils import _ntuple, _single
 
 
-class _MaxPoolNd(Module):
+class _MaxPoolNd(_Options):
     """With `return_indices`, forward also returns where in its plane each maximum was."""
 
     __constants__ = ["kernel_size", "stride", "padding", "dilation", "return_indices", "ceil_mode"]
+    _shown = ["kernel_size", "stride", "padding", "dilation", "ceil_mode"]
 
     def __init__(
         self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, return_indices: bool = False,
         ceil_mode: bool = False,
     ) -> None:  # fmt: skip
-        super().__init__()
-        self.kernel_size = kernel_size
-        self.stride = kernel_size if stride is None else stride
-        self.padding = padding
-        self.dilation = dilation
-        self.return_indices = return_indices
-        self.ceil_mode = ceil_mode
-
-    def extra_repr(self) -> str:
-        return (
-            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}, "
-            f"ceil_mode={self.ceil_mode}"
-        )
+        super().__init__(
+            kernel_size=kernel_size, stride=kernel_size if stride is None else stride,
+            padding=padding, dilation=dilation, return_indices=return_indices, ceil_mode=ceil_mode,
+        )  # fmt: skip
 
 
 class MaxPool1d(_MaxPoolNd):
@@ -67,25 +60,28 @@ class MaxPool3d(_MaxPoolNd):
         )
 
 
-class _MaxUnpoolNd(Module):
+class _MaxUnpoolNd(_Options):
     """Each maximum back at its place, which max pooling with `return_indices` told; zeros elsewhere.
 
     forward(input, indices, output_size=None): several sizes lead to the same when pooled, and one may be asked for. Raises
     ValueError for a size that cannot be.
     """
 
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+    _shown = ["kernel_size", "stride", "padding"]
+    _dims: int
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
+        parse = _ntuple(self._dims)
+        stride = kernel_size if stride is None else stride
+        super().__init__(
+            kernel_size=parse(kernel_size), stride=parse(stride), padding=parse(padding)
+        )
 
 
 class MaxUnpool1d(_MaxUnpoolNd):
     """The partial inverse of `MaxPool1d`: (N, C, L') to (N, C, L)."""
 
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
-        super().__init__()
-        self.kernel_size = _single(kernel_size)
-        self.stride = _single(kernel_size if stride is None else stride)
-        self.padding = _single(padding)
+    _dims = 1
 
     def forward(self, input: Tensor, indices: Tensor, output_size: list[int] | None = None) -> Tensor:
         return F.max_unpool1d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
@@ -94,11 +90,7 @@ class MaxUnpool1d(_MaxUnpoolNd):
 class MaxUnpool2d(_MaxUnpoolNd):
     """The partial inverse of `MaxPool2d`: (N, C, H', W') to (N, C, H, W)."""
 
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
-        super().__init__()
-        self.kernel_size = _pair(kernel_size)
-        self.stride = _pair(kernel_size if stride is None else stride)
-        self.padding = _pair(padding)
+    _dims = 2
 
     def forward(self, input: Tensor, indices: Tensor, output_size: list[int] | None = None) -> Tensor:
         return F.max_unpool2d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
@@ -107,21 +99,15 @@ class MaxUnpool2d(_MaxUnpoolNd):
 class MaxUnpool3d(_MaxUnpoolNd):
     """The partial inverse of `MaxPool3d`: (N, C, D', H', W') to (N, C, D, H, W)."""
 
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
-        super().__init__()
-        self.kernel_size = _triple(kernel_size)
-        self.stride = _triple(kernel_size if stride is None else stride)
-        self.padding = _triple(padding)
+    _dims = 3
 
     def forward(self, input: Tensor, indices: Tensor, output_size: list[int] | None = None) -> Tensor:
         return F.max_unpool3d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
-class _AvgPoolNd(Module):
+class _AvgPoolNd(_Options):
     __constants__ = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"]
-
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+    _shown = ["kernel_size", "stride", "padding"]
 
 
 class AvgPool1d(_AvgPoolNd):
@@ -130,33 +116,32 @@ class AvgPool1d(_AvgPoolNd):
     def __init__(
         self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
     ) -> None:  # fmt: skip
-        super().__init__()
-        self.kernel_size = _single(kernel_size)
-        self.stride = _single(kernel_size if stride is None else stride)
-        self.padding = _single(padding)
-        self.ceil_mode = ceil_mode
-        self.count_include_pad = count_include_pad
+        super().__init__(
+            kernel_size=_single(kernel_size),
+            stride=_single(kernel_size if stride is None else stride), padding=_single(padding),
+            ceil_mode=ceil_mode, count_include_pad=count_include_pad,
+        )  # fmt: skip
 
     def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
 
 
-class AvgPool2d(_AvgPoolNd):
-    """The mean of every window: (N, C, H, W) to (N, C, H', W'). `divisor_override` divides by another number than its size."""
-
+class _DividedAvgPoolNd(_AvgPoolNd):
     __constants__ = [*_AvgPoolNd.__constants__, "divisor_override"]
 
     def __init__(
         self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
         divisor_override: int | None = None,
     ) -> None:  # fmt: skip
-        super().__init__()
-        self.kernel_size = kernel_size
-        self.stride = kernel_size if stride is None else stride
-        self.padding = padding
-        self.ceil_mode = ceil_mode
-        self.count_include_pad = count_include_pad
-        self.divisor_override = divisor_override
+        super().__init__(
+            kernel_size=kernel_size, stride=kernel_size if stride is None else stride,
+            padding=padding, ceil_mode=ceil_mode, count_include_pad=count_include_pad,
+            divisor_override=divisor_override,
+        )  # fmt: skip
+
+
+class AvgPool2d(_DividedAvgPoolNd):
+    """The mean of every window: (N, C, H, W) to (N, C, H', W'). `divisor_override` divides by another number than its size."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool2d(
@@ -165,22 +150,8 @@ class AvgPool2d(_AvgPoolNd):
         )  # fmt: skip
 
 
-class AvgPool3d(_AvgPoolNd):
+class AvgPool3d(_DividedAvgPoolNd):
     """The mean of every window: (N, C, D, H, W) to (N, C, D', H', W')."""
-
-    __constants__ = [*_AvgPoolNd.__constants__, "divisor_override"]
-
-    def __init__(
-        self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
-        divisor_override: int | None = None,
-    ) -> None:  # fmt: skip
-        super().__init__()
-        self.kernel_size = kernel_size
-        self.stride = kernel_size if stride is None else stride
-        self.padding = padding
-        self.ceil_mode = ceil_mode
-        self.count_include_pad = count_include_pad
-        self.divisor_override = divisor_override
 
     def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool3d(
@@ -189,17 +160,13 @@ class AvgPool3d(_AvgPoolNd):
         )  # fmt: skip
 
 
-class _AdaptiveAvgPoolNd(Module):
+class _AdaptiveAvgPoolNd(_Options):
     """The windows are chosen so that the result has `output_size`."""
 
-    __constants__ = ["output_size"]
+    __constants__ = _shown = ["output_size"]
 
     def __init__(self, output_size: Any) -> None:
-        super().__init__()
-        self.output_size = output_size
-
-    def extra_repr(self) -> str:
-        return f"output_size={self.output_size}"
+        super().__init__(output_size=output_size)
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
@@ -223,18 +190,14 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
         return F.adaptive_avg_pool3d(input, self.output_size)
 
 
-class _AdaptiveMaxPoolNd(Module):
+class _AdaptiveMaxPoolNd(_Options):
     """The windows are chosen so that the result has `output_size`. With `return_indices`, also where each maximum was."""
 
     __constants__ = ["output_size", "return_indices"]
+    _shown = ["output_size"]
 
     def __init__(self, output_size: Any, return_indices: bool = False) -> None:
-        super().__init__()
-        self.output_size = output_size
-        self.return_indices = return_indices
-
-    def extra_repr(self) -> str:
-        return f"output_size={self.output_size}"
+        super().__init__(output_size=output_size, return_indices=return_indices)
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
@@ -258,22 +221,15 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
         return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)
 
 
-class _LPPoolNd(Module):
+class _LPPoolNd(_Options):
     """The p-norm of every window, p being `norm_type`: with 1 the sum, with infinity the maximum of absolute values."""
 
-    __constants__ = ["norm_type", "kernel_size", "stride", "ceil_mode"]
+    __constants__ = _shown = ["norm_type", "kernel_size", "stride", "ceil_mode"]
 
     def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> None:
-        super().__init__()
-        self.norm_type = norm_type
-        self.kernel_size = kernel_size
-        self.stride = stride
-        self.ceil_mode = ceil_mode
-
-    def extra_repr(self) -> str:
-        return (
-            f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, ceil_mode={self.ceil_mode}"
-        )
+        super().__init__(
+            norm_type=norm_type, kernel_size=kernel_size, stride=stride, ceil_mode=ceil_mode,
+        )  # fmt: skip
 
 
 class LPPool1d(_LPPoolNd):
@@ -306,16 +262,19 @@ class _FractionalMaxPoolNd(Module):
 
     __constants__ = ["kernel_size", "return_indices", "output_size", "output_ratio"]
 
+    _dims: int
+
     def __init__(
-        self, kernel_size: Any, output_size: Any, output_ratio: Any, return_indices: bool, samples: Any, parse: Any
-    ) -> None:
+        self, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
+        _random_samples: Any = None,
+    ) -> None:  # fmt: skip
         super().__init__()
-        name = type(self).__name__
+        name, parse = type(self).__name__, _ntuple(self._dims)
         self.kernel_size = parse(kernel_size)
         if name == "FractionalMaxPool3d" and min(self.kernel_size) <= 0:
             raise ValueError(f"kernel_size must be greater than 0, but got {kernel_size}")
         self.return_indices = return_indices
-        self.register_buffer("_random_samples", samples)
+        self.register_buffer("_random_samples", _random_samples)
         self.output_size = None if output_size is None else parse(output_size)
         self.output_ratio = None if output_ratio is None else parse(output_ratio)
         if output_size is None and output_ratio is None:
@@ -329,11 +288,7 @@ class _FractionalMaxPoolNd(Module):
 class FractionalMaxPool2d(_FractionalMaxPoolNd):
     """(N, C, H, W) to (N, C, *output_size), or to `output_ratio` times the size."""
 
-    def __init__(
-        self, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
-        _random_samples: Any = None,
-    ) -> None:  # fmt: skip
-        super().__init__(kernel_size, output_size, output_ratio, return_indices, _random_samples, _pair)
+    _dims = 2
 
     def forward(self, input: Tensor):  # type: ignore[no-untyped-def]
         return F.fractional_max_pool2d(
@@ -344,11 +299,7 @@ class FractionalMaxPool2d(_FractionalMaxPoolNd):
 class FractionalMaxPool3d(_FractionalMaxPoolNd):
     """(N, C, D, H, W) to (N, C, *output_size), or to `output_ratio` times the size."""
 
-    def __init__(
-        self, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
-        _random_samples: Any = None,
-    ) -> None:  # fmt: skip
-        super().__init__(kernel_size, output_size, output_ratio, return_indices, _random_samples, _triple)
+    _dims = 3
 
     def forward(self, input: Tensor):  # type: ignore[no-untyped-def]
         return F.fractional_max_pool3d(

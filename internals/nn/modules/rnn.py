@@ -17,14 +17,14 @@ from internals import Tensor, empty, zeros
 from internals._generated import functions as F
 from internals.functional.scripting import is_scripting
 from internals.nn import init
-from internals.nn.module import Module
+from internals.nn.modules._options import _Options
 from internals.nn.parameter import Parameter
 from internals.nn.utils.rnn import PackedSequence
 
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
-class RNNBase(Module):
+class RNNBase(_Options):
     """The weights of a stack of recurrent layers, `gates` being 4 for an LSTM, 3 for a GRU, 1 for an RNN.
 
     For layer k: `weight_ih_lk` (gates * hidden, input size or directions * hidden), `weight_hh_lk` (gates * hidden, hidden),
@@ -41,20 +41,15 @@ class RNNBase(Module):
         self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
         dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
-        super().__init__()
         _check_dropout(dropout, num_layers)
         _check_options(input_size, hidden_size, num_layers, bias, batch_first, proj_size)
         if mode not in _GATES:
             raise ValueError("Unrecognized RNN mode: " + mode)
-        self.mode = mode
-        self.input_size = input_size
-        self.hidden_size = hidden_size
-        self.num_layers = num_layers
-        self.bias = bias
-        self.batch_first = batch_first
-        self.dropout = float(dropout)
-        self.bidirectional = bidirectional
-        self.proj_size = proj_size
+        super().__init__(
+            mode=mode, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers,
+            bias=bias, batch_first=batch_first, dropout=float(dropout), bidirectional=bidirectional,
+            proj_size=proj_size,
+        )  # fmt: skip
         self._all_weights: list[list[str]] = []
         rows, directions = _GATES[mode] * hidden_size, 2 if bidirectional else 1
         handed_on = proj_size or hidden_size
@@ -287,7 +282,7 @@ class LSTM(RNNBase):
         return output.squeeze(batch_dim), (h.squeeze(1), c.squeeze(1))
 
 
-class RNNCellBase(Module):
+class RNNCellBase(_Options):
     """`weight_ih` (num_chunks * hidden, input), `weight_hh` (num_chunks * hidden, hidden), `bias_ih`, `bias_hh`."""
 
     __constants__ = ["input_size", "hidden_size", "bias"]
@@ -295,10 +290,7 @@ class RNNCellBase(Module):
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None, dtype: Any = None
     ) -> None:
-        super().__init__()
-        self.input_size = input_size
-        self.hidden_size = hidden_size
-        self.bias = bias
+        super().__init__(input_size=input_size, hidden_size=hidden_size, bias=bias)
         rows = num_chunks * hidden_size
         self.weight_ih = Parameter(empty((rows, input_size), device=device, dtype=dtype))
         self.weight_hh = Parameter(empty((rows, hidden_size), device=device, dtype=dtype))

@@ -10,11 +10,18 @@ from typing import Any
 
 from internals import Tensor, empty
 from internals.nn import functional as F, init
-from internals.nn.module import Module
+from internals.nn.modules._options import _Options
 from internals.nn.parameter import Parameter
 
 
-class Embedding(Module):
+class _Table(_Options):
+    def reset_parameters(self) -> None:
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            self.weight.detach()[self.padding_idx].fill_(0)
+
+
+class Embedding(_Table):
     """Rows of `weight` (num_embeddings, embedding_dim): integers (*) to (*, embedding_dim). `weight` starts standard normal.
 
     The row `padding_idx` starts at 0 and gets no gradient. Rows longer than `max_norm` are scaled down, in place, when they are
@@ -30,17 +37,15 @@ class Embedding(Module):
         norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False, _weight: Tensor | None = None,
         _freeze: bool = False, device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
-        super().__init__()
-        self.num_embeddings = num_embeddings
-        self.embedding_dim = embedding_dim
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < max(num_embeddings, 1):
                 raise AssertionError("Padding_idx must be within num_embeddings")
             padding_idx += num_embeddings if padding_idx < 0 else 0
-        self.padding_idx = padding_idx
-        self.max_norm = max_norm
-        self.norm_type = norm_type
-        self.scale_grad_by_freq = scale_grad_by_freq
+        super().__init__(
+            num_embeddings=num_embeddings, embedding_dim=embedding_dim, padding_idx=padding_idx,
+            max_norm=max_norm, norm_type=norm_type, scale_grad_by_freq=scale_grad_by_freq,
+            sparse=sparse,
+        )  # fmt: skip
         if _weight is None:
             table = empty((num_embeddings, embedding_dim), device=device, dtype=dtype)
             self.weight = Parameter(table, requires_grad=not _freeze)
@@ -49,12 +54,6 @@ class Embedding(Module):
             if list(_weight.shape) != [num_embeddings, embedding_dim]:
                 raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
             self.weight = Parameter(_weight, requires_grad=not _freeze)
-        self.sparse = sparse
-
-    def reset_parameters(self) -> None:
-        init.normal_(self.weight)
-        if self.padding_idx is not None:
-            self.weight.detach()[self.padding_idx].fill_(0)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.embedding(
@@ -89,7 +88,7 @@ class Embedding(Module):
         )  # fmt: skip
 
 
-class EmbeddingBag(Module):
+class EmbeddingBag(_Table):
     """The "sum", "mean" or "max" of bags of rows of `weight` (num_embeddings, embedding_dim), which starts standard normal.
 
     Integers (bags, length), or (N) with the offsets where bags begin, to (bags, embedding_dim). The row `padding_idx` starts at
@@ -106,17 +105,15 @@ class EmbeddingBag(Module):
         scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, _weight: Tensor | None = None,
         include_last_offset: bool = False, padding_idx: int | None = None, device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
-        super().__init__()
-        self.num_embeddings = num_embeddings
-        self.embedding_dim = embedding_dim
-        self.max_norm = max_norm
-        self.norm_type = norm_type
-        self.scale_grad_by_freq = scale_grad_by_freq
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < max(num_embeddings, 1):
                 raise AssertionError("padding_idx must be within num_embeddings")
             padding_idx += num_embeddings if padding_idx < 0 else 0
-        self.padding_idx = padding_idx
+        super().__init__(
+            num_embeddings=num_embeddings, embedding_dim=embedding_dim, max_norm=max_norm,
+            norm_type=norm_type, scale_grad_by_freq=scale_grad_by_freq, padding_idx=padding_idx,
+            mode=mode, sparse=sparse, include_last_offset=include_last_offset,
+        )  # fmt: skip
         if _weight is None:
             self.weight = Parameter(empty((num_embeddings, embedding_dim), device=device, dtype=dtype))
             self.reset_parameters()
@@ -124,14 +121,6 @@ class EmbeddingBag(Module):
             if list(_weight.shape) != [num_embeddings, embedding_dim]:
                 raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
             self.weight = Parameter(_weight)
-        self.mode = mode
-        self.sparse = sparse
-        self.include_last_offset = include_last_offset
-
-    def reset_parameters(self) -> None:
-        init.normal_(self.weight)
-        if self.padding_idx is not None:
-            self.weight.detach()[self.padding_idx].fill_(0)
 
     def forward(
         self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None

@@ -9,10 +9,10 @@ from typing import Any
 
 from internals import Tensor
 from internals.nn import functional as F
-from internals.nn.module import Module
+from internals.nn.modules._options import _Options
 
 
-class Upsample(Module):
+class Upsample(_Options):
     """Resamples (N, C, L), (N, C, H, W) or (N, C, D, H, W) to `size` or by `scale_factor`.
 
     `interpolate` tells the modes and what it raises.
@@ -24,16 +24,14 @@ class Upsample(Module):
         self, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
         recompute_scale_factor: bool | None = None,
     ) -> None:  # fmt: skip
-        super().__init__()
-        self.name = type(self).__name__
-        self.size = size
         if isinstance(scale_factor, tuple):
-            self.scale_factor: Any = tuple(float(factor) for factor in scale_factor)
+            scale_factor = tuple(float(factor) for factor in scale_factor)
         else:
-            self.scale_factor = float(scale_factor) if scale_factor else None
-        self.mode = mode
-        self.align_corners = align_corners
-        self.recompute_scale_factor = recompute_scale_factor
+            scale_factor = float(scale_factor) if scale_factor else None
+        super().__init__(
+            name=type(self).__name__, size=size, scale_factor=scale_factor, mode=mode,
+            align_corners=align_corners, recompute_scale_factor=recompute_scale_factor,
+        )  # fmt: skip
 
     def forward(self, input: Tensor) -> Tensor:
         return F.interpolate(

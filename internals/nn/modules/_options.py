@@ -1,0 +1,26 @@
+"""What layers with options share: the constructor keeps them, `extra_repr` prints them.
+
+How the real one differs: each of its layers assigns its options one by one and spells out what is
+printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from internals.nn.module import Module
+
+
+class _Options(Module):
+    """Options become attributes of their names, in the order given; those in `_shown` are printed."""
+
+    _shown: Sequence[str] = ()
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__()
+        for name, value in options.items():
+            setattr(self, name, value)
+
+    def extra_repr(self) -> str:
+        return ", ".join(f"{name}={getattr(self, name)}" for name in self._shown)
