@@ -51,9 +51,11 @@ KINDS = (
     (ParameterList, "parameter_list"),
     (ParameterDict, "parameter_dict"),
 )
-UNANNOTATED = {  # the layers whose classes have no annotations in PyTorch
-    "Identity", "LogSigmoid", "ParameterDict", "ParameterList", "Sigmoid", "Softmax2d", "Softsign", "Tanh", "Tanhshrink",
-    "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
+UNANNOTATED = {  # the layers whose classes have no annotations in PyTorch, and what they share
+    "_Layer", "_Options", "Identity", "LogSigmoid", "ParameterDict", "ParameterList", "Sigmoid",
+    "Softmax2d", "Softsign", "Tanh", "Tanhshrink", "Transformer",
+    "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
+    "TransformerEncoderLayer",
 }  # fmt: skip
 NOWHERE = SourceRange(Source("", None), 0, 1)
 

@@ -6,19 +6,21 @@ printed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from internals.nn.module import Module
 
 
 class _Options(Module):
-    """Options become attributes of their names, in the order given; those in `_shown` are printed."""
+    """Options become attributes of their names, in the order given; `_shown` are those printed."""
 
-    _shown: Sequence[str] = ()
+    _shown = list[str]()
 
     def __init__(self, **options: Any) -> None:
         super().__init__()
+        self._keep(**options)
+
+    def _keep(self, **options: Any) -> None:
         for name, value in options.items():
             setattr(self, name, value)
 

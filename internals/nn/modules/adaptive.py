@@ -16,13 +16,13 @@ from typing import Any
 from internals import Tensor
 from internals.nn import functional as F
 from internals.nn.containers import ModuleList, Sequential
-from internals.nn.module import Module
+from internals.nn.modules._options import _Options
 from internals.nn.modules.linear import Linear
 
 _ASMoutput = namedtuple("_ASMoutput", ["output", "loss"])
 
 
-class AdaptiveLogSoftmaxWithLoss(Module):
+class AdaptiveLogSoftmaxWithLoss(_Options):
     """(log-probabilities of `target` (N), their mean loss) for `input` (N, in_features); or for one sample, (in_features) and ().
 
     Classes are numbered by frequency, the most frequent is 0. `cutoffs` says where clusters begin; cluster i is computed from
@@ -33,7 +33,6 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         self, in_features: int, n_classes: int, cutoffs: Sequence[int], div_value: float = 4.0, head_bias: bool = False,
         device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
-        super().__init__()
         cutoffs = list(cutoffs)
         if not cutoffs:
             raise ValueError("cutoffs should be a sequence of length larger than 0")
@@ -43,11 +42,10 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                 "cutoffs should be a sequence of unique, positive integers sorted in an increasing order, where each value is "
                 "between 1 and n_classes-1"
             )
-        self.in_features = in_features
-        self.n_classes = n_classes
-        self.cutoffs = [*cutoffs, n_classes]
-        self.div_value = div_value
-        self.head_bias = head_bias
+        super().__init__(
+            in_features=in_features, n_classes=n_classes, cutoffs=[*cutoffs, n_classes],
+            div_value=div_value, head_bias=head_bias,
+        )  # fmt: skip
         self.shortlist_size = self.cutoffs[0]
         self.n_clusters = len(self.cutoffs) - 1
         self.head_size = self.shortlist_size + self.n_clusters

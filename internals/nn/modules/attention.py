@@ -35,22 +35,18 @@ class MultiheadAttention(_Options):
             raise ValueError(
                 f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and num_heads={num_heads} instead"
             )
+        kdim, vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
+        packed = kdim == embed_dim and vdim == embed_dim
         super().__init__(
-            embed_dim=embed_dim, kdim=embed_dim if kdim is None else kdim,
-            vdim=embed_dim if vdim is None else vdim,
+            embed_dim=embed_dim, kdim=kdim, vdim=vdim, _qkv_same_embed_dim=packed,
+            num_heads=num_heads, dropout=dropout, batch_first=batch_first, head_dim=embed_dim // num_heads,
         )  # fmt: skip
-        self._qkv_same_embed_dim = self.kdim == embed_dim and self.vdim == embed_dim
-        self.num_heads = num_heads
-        self.dropout = dropout
-        self.batch_first = batch_first
-        self.head_dim = embed_dim // num_heads
         if self.head_dim * num_heads != embed_dim:
             raise AssertionError("embed_dim must be divisible by num_heads")
 
         def parameter(*sizes: int) -> Parameter:
             return Parameter(empty(sizes, device=device, dtype=dtype))
 
-        packed = self._qkv_same_embed_dim
         if packed:
             self.in_proj_weight = parameter(3 * embed_dim, embed_dim)
         for name, features in (("q", embed_dim), ("k", self.kdim), ("v", self.vdim)):

@@ -9,7 +9,6 @@ from typing import Any
 
 from internals import Tensor
 from internals.nn import functional as F
-from internals.nn.module import Module
 from internals.nn.modules._options import _Options
 from internals.nn.modules.utils import _ntuple, _single
 
@@ -253,7 +252,7 @@ class LPPool3d(_LPPoolNd):
         return F.lp_pool3d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
-class _FractionalMaxPoolNd(Module):
+class _FractionalMaxPoolNd(_Options):
     """The largest element of every window, with windows at pseudo-random places so that the result has the size asked for.
 
     Either `output_size` or `output_ratio`, numbers between 0 and 1, is given. `_random_samples`, (N, C, dimensions), takes the
@@ -268,21 +267,21 @@ class _FractionalMaxPoolNd(Module):
         self, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
         _random_samples: Any = None,
     ) -> None:  # fmt: skip
-        super().__init__()
         name, parse = type(self).__name__, _ntuple(self._dims)
-        self.kernel_size = parse(kernel_size)
-        if name == "FractionalMaxPool3d" and min(self.kernel_size) <= 0:
+        if name == "FractionalMaxPool3d" and min(parse(kernel_size)) <= 0:
             raise ValueError(f"kernel_size must be greater than 0, but got {kernel_size}")
-        self.return_indices = return_indices
-        self.register_buffer("_random_samples", _random_samples)
-        self.output_size = None if output_size is None else parse(output_size)
-        self.output_ratio = None if output_ratio is None else parse(output_ratio)
         if output_size is None and output_ratio is None:
             raise ValueError(f"{name} requires specifying either an output size, or a pooling ratio")
         if output_size is not None and output_ratio is not None:
             raise ValueError("only one of output_size and output_ratio may be specified")
-        if self.output_ratio is not None and not all(0 < r < 1 for r in self.output_ratio):
+        if output_ratio is not None and not all(0 < r < 1 for r in parse(output_ratio)):
             raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+        super().__init__(
+            kernel_size=parse(kernel_size), return_indices=return_indices,
+            output_size=None if output_size is None else parse(output_size),
+            output_ratio=None if output_ratio is None else parse(output_ratio),
+        )  # fmt: skip
+        self.register_buffer("_random_samples", _random_samples)
 
 
 class FractionalMaxPool2d(_FractionalMaxPoolNd):

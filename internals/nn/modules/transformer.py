@@ -20,6 +20,7 @@ from internals.nn import functional as F, init
 from internals.nn._attention import _canonical_mask, _none_or_dtype
 from internals.nn.containers import ModuleList
 from internals.nn.module import Module
+from internals.nn.modules._options import _Options
 from internals.nn.modules.activation import GELU, ReLU
 from internals.nn.modules.attention import MultiheadAttention
 from internals.nn.modules.dropout import Dropout
@@ -29,13 +30,11 @@ from internals.nn.modules.normalization import LayerNorm
 Activation = str | Callable[[Tensor], Tensor]
 
 
-class TransformerEncoderLayer(Module):
-    """Self-attention and a feed-forward network: (L, N, d_model) to the same, (N, L, d_model) if `batch_first`.
-
-    `activation` is "relu", "gelu" or a function. Raises RuntimeError for another string.
-    """
+class _Layer(Module):
+    """`_attentions` and a feed-forward network, each with its own normalization and dropout."""
 
     __constants__ = ["norm_first"]
+    _attentions = tuple[str, ...]()
 
     def __init__(
         self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation: Activation = F.relu,
@@ -44,16 +43,44 @@ class TransformerEncoderLayer(Module):
     ) -> None:  # fmt: skip
         factory: dict[str, Any] = {"device": device, "dtype": dtype}
         super().__init__()
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **factory)
+        for name in self._attentions:
+            attention = MultiheadAttention(
+                d_model, nhead, dropout, bias, batch_first=batch_first, **factory
+            )  # fmt: skip
+            setattr(self, name, attention)
         self.linear1 = Linear(d_model, dim_feedforward, bias, **factory)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias, **factory)
         self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias, **factory)
-        self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, **factory)
-        self.dropout1 = Dropout(dropout)
-        self.dropout2 = Dropout(dropout)
+        summands = range(1, len(self._attentions) + 2)
+        for i in summands:
+            setattr(self, f"norm{i}", LayerNorm(d_model, layer_norm_eps, bias=bias, **factory))
+        for i in summands:
+            setattr(self, f"dropout{i}", Dropout(dropout))
         self.activation = _activation(activation)
+
+    def _sa_block(self, x: Tensor, mask: Tensor | None, padding: Tensor | None, is_causal: bool) -> Tensor:
+        x = self.self_attn(x, x, x, padding, need_weights=False, attn_mask=mask, is_causal=is_causal)[0]
+        return self.dropout1(x)
+
+
+class TransformerEncoderLayer(_Layer):
+    """Self-attention and a feed-forward network: (L, N, d_model) to the same, (N, L, d_model) if `batch_first`.
+
+    `activation` is "relu", "gelu" or a function. Raises RuntimeError for another string.
+    """
+
+    _attentions = ("self_attn",)
+
+    def __init__(
+        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation: Activation = F.relu,
+        layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, bias: bool = True,
+        device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first,
+            norm_first, bias, device, dtype,
+        )  # fmt: skip
         self.activation_relu_or_gelu = _relu_or_gelu(self.activation)
 
     def forward(
@@ -71,39 +98,14 @@ class TransformerEncoderLayer(Module):
         x = self.norm1(x + self._sa_block(x, mask, padding, is_causal))
         return self.norm2(x + self._ff_block(x))
 
-    def _sa_block(self, x: Tensor, mask: Tensor | None, padding: Tensor | None, is_causal: bool) -> Tensor:
-        x = self.self_attn(x, x, x, padding, need_weights=False, attn_mask=mask, is_causal=is_causal)[0]
-        return self.dropout1(x)
-
     def _ff_block(self, x: Tensor) -> Tensor:
         return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
 
 
-class TransformerDecoderLayer(Module):
+class TransformerDecoderLayer(_Layer):
     """Self-attention, attention to the encoder's output, and a feed-forward network."""
 
-    __constants__ = ["norm_first"]
-
-    def __init__(
-        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation: Activation = F.relu,
-        layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, bias: bool = True,
-        device: Any = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
-        factory: dict[str, Any] = {"device": device, "dtype": dtype}
-        super().__init__()
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **factory)
-        self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **factory)
-        self.linear1 = Linear(d_model, dim_feedforward, bias, **factory)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias, **factory)
-        self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias, **factory)
-        self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, **factory)
-        self.norm3 = LayerNorm(d_model, layer_norm_eps, bias=bias, **factory)
-        self.dropout1 = Dropout(dropout)
-        self.dropout2 = Dropout(dropout)
-        self.dropout3 = Dropout(dropout)
-        self.activation = _activation(activation)
+    _attentions = ("self_attn", "multihead_attn")
 
     def forward(
         self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None,
@@ -122,10 +124,6 @@ class TransformerDecoderLayer(Module):
         x = self.norm2(x + self._mha_block(x, *other))
         return self.norm3(x + self._ff_block(x))
 
-    def _sa_block(self, x: Tensor, mask: Tensor | None, padding: Tensor | None, is_causal: bool) -> Tensor:
-        x = self.self_attn(x, x, x, padding, need_weights=False, attn_mask=mask, is_causal=is_causal)[0]
-        return self.dropout1(x)
-
     def _mha_block(
         self, x: Tensor, memory: Tensor, mask: Tensor | None, padding: Tensor | None, is_causal: bool
     ) -> Tensor:
@@ -136,7 +134,7 @@ class TransformerDecoderLayer(Module):
         return self.dropout3(self.linear2(self.dropout(self.activation(self.linear1(x)))))
 
 
-class TransformerEncoder(Module):
+class TransformerEncoder(_Options):
     """`num_layers` copies of `encoder_layer`, which start with the same weights, and a last `norm` if given."""
 
     __constants__ = ["norm"]
@@ -145,12 +143,10 @@ class TransformerEncoder(Module):
         self, encoder_layer: TransformerEncoderLayer, num_layers: int, norm: Module | None = None,
         enable_nested_tensor: bool = True, mask_check: bool = True,
     ) -> None:  # fmt: skip
-        super().__init__()
-        self.layers = _clones(encoder_layer, num_layers)
-        self.num_layers = num_layers
-        self.norm = norm
-        self.enable_nested_tensor = enable_nested_tensor
-        self.mask_check = mask_check
+        super().__init__(
+            layers=_clones(encoder_layer, num_layers), num_layers=num_layers, norm=norm,
+            enable_nested_tensor=enable_nested_tensor, mask_check=mask_check,
+        )  # fmt: skip
 
     def forward(
         self, src: Tensor, mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None,
@@ -166,16 +162,15 @@ class TransformerEncoder(Module):
         return output if self.norm is None else self.norm(output)
 
 
-class TransformerDecoder(Module):
+class TransformerDecoder(_Options):
     """`num_layers` copies of `decoder_layer`, which start with the same weights, and a last `norm` if given."""
 
     __constants__ = ["norm"]
 
     def __init__(self, decoder_layer: TransformerDecoderLayer, num_layers: int, norm: Module | None = None) -> None:
-        super().__init__()
-        self.layers = _clones(decoder_layer, num_layers)
-        self.num_layers = num_layers
-        self.norm = norm
+        super().__init__(
+            layers=_clones(decoder_layer, num_layers), num_layers=num_layers, norm=norm
+        )
 
     def forward(
         self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None,
@@ -192,7 +187,7 @@ class TransformerDecoder(Module):
         return output if self.norm is None else self.norm(output)
 
 
-class Transformer(Module):
+class Transformer(_Options):
     """An encoder for the source and a decoder for the target. Matrices start Xavier uniform.
 
     Raises RuntimeError when source and target differ in batch size, or are not `d_model` wide.
@@ -222,9 +217,7 @@ class Transformer(Module):
         else:
             self.decoder = custom_decoder
         self._reset_parameters()
-        self.d_model = d_model
-        self.nhead = nhead
-        self.batch_first = batch_first
+        self._keep(d_model=d_model, nhead=nhead, batch_first=batch_first)
 
     def forward(
         self, src: Tensor, tgt: Tensor, src_mask: Tensor | None = None, tgt_mask: Tensor | None = None,
