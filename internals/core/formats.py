@@ -6,34 +6,31 @@ How the real one differs: PyTorch has sparse and mkldnn layouts too; here every 
 from __future__ import annotations
 
 
-class memory_format:
+class Named:
+    """A choice, of which the name is all that there is; pickles know it by that."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"internals.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+class memory_format(Named):
     """`contiguous_format`, `preserve_format`, `channels_last` or `channels_last_3d`."""
 
-    __slots__ = ("name",)
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"internals.{self.name}"
-
-    def __reduce__(self) -> str:
-        return self.name
+    __slots__ = ()
 
 
-class layout:
+class layout(Named):
     """`strided` is the only one here."""
 
-    __slots__ = ("name",)
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"internals.{self.name}"
-
-    def __reduce__(self) -> str:
-        return self.name
+    __slots__ = ()
 
 
 contiguous_format = memory_format("contiguous_format")

@@ -22,7 +22,10 @@ OVERVIEWS = (
 )  # fmt: skip
 WITHOUT_A_REAL_ONE = ("exercises", "internals/source_map", "tools/browser", "tools/site", "workshop/hub")
 TEXTS = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
-AVOIDED = r"\b(?:nobody|somebody|(?:leave|left) away|(?:what|that) came of|(?:is|are) no (?:tensors?|numbers?|functions?|lists?))\b"
+AVOIDED = (
+    r"\b(?:nobody|somebody|(?:leave|left) away|(?:what|that) came of|"
+    r"(?:is|are) no (?:tensors?|numbers?|functions?|lists?))\b"
+)
 
 
 def draw(path: Path) -> None:

@@ -11,8 +11,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from internals._generated import functions as F
-from internals._generated import ops
+from internals._generated import functions as F, ops
 from internals.aten.dtype_checks import check_dtype
 from internals.aten.scalar_functions import table as scalar
 from internals.aten.tensor_iterator import TensorIterator

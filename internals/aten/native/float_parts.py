@@ -12,8 +12,7 @@ import numpy as np
 
 from internals.aten.dtype_checks import TYPE_META_NAME, check_dtype
 from internals.aten.tensor_iterator import TensorIterator
-from internals.core import dtype as dt
-from internals.core import return_types
+from internals.core import dtype as dt, return_types
 from internals.core.dtype import COMPLEX, FLOATING, SCALAR_TYPE_NAME
 
 from . import pointwise
