@@ -50,12 +50,6 @@ class DeadlineExceeded(ServingError):
     code, http_status = "DEADLINE_EXCEEDED", 504
 
 
-class Cancelled(ServingError):
-    """The client took the request back, or went away."""
-
-    code, http_status = "CANCELLED", 499
-
-
 class Unavailable(ServingError):
     """The server is shutting down, or the model is still being loaded."""
 

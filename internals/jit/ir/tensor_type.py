@@ -106,9 +106,6 @@ class TensorType(Type):
     def with_dtype(self, d: DType) -> TensorType:
         return self.with_(dtype=d)
 
-    def with_device(self, d: Device) -> TensorType:
-        return self.with_(device=d)
-
     def dimensionedOnly(self) -> TensorType:
         """What 1.0.1 specialises on: dtype, device, rank and requires_grad, without sizes and strides."""
         return self.with_(sizes=None if self._sizes is None else [None] * len(self._sizes), strides=None)
