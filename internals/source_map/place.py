@@ -169,15 +169,24 @@ def numbered(path: str, name: str) -> str:
 
 
 def line_of(path: str, name: str) -> int | None:
-    """The line at which a class, function or method begins: `name` may be "Tensor.backward"."""
+    """The line at which a class, function or method begins: `name` may be "Tensor.backward".
+
+    So does a function that is another with some arguments given: `name = partial(other, 2)`.
+    """
     file = ROOT / path
     if not path.endswith(".py") or not file.is_file():
         return None
     body: list[ast.stmt] = ast.parse(file.read_text(encoding="utf-8")).body
     found = None
     for part in name.split("."):
-        found = next((n for n in body if isinstance(n, (ast.ClassDef, ast.FunctionDef)) and n.name == part), None)
+        found = next((n for n in body if part in _names(n)), None)
         if found is None:
             return None
-        body = found.body
+        body = getattr(found, "body", [])
     return found.lineno if found else None
+
+
+def _names(node: ast.stmt) -> set[str | None]:
+    """What a class, a function or an assignment defines."""
+    targets = [n for target in getattr(node, "targets", []) for n in ast.walk(target)]
+    return {getattr(n, "name", None) or getattr(n, "id", None) for n in (node, *targets)}
