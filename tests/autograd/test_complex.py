@@ -210,3 +210,13 @@ def test_a_script_gives_the_gradients_that_python_gives(kinds: tuple[str, str]) 
     for again in found[1:]:
         for a, b in zip(found[0], again):
             np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
+def test_pairs_that_do_not_begin_where_the_base_does() -> None:
+    """The base begins at an odd number, its pairs at an even one. (PyTorch 2.13 gives the gradient 13, 41, 85.)"""
+    base = internals.empty(0).set_(internals.arange(10.0).untyped_storage(), 1, (4, 2), (2, 1))
+    x = internals.ones(3, dtype=internals.complex64, requires_grad=True)
+    pairs = internals.view_as_complex(base.reshape(-1)[1:7].view(3, 2))
+    pairs.mul_(x)
+    (base * internals.arange(8.0).view(4, 2)).sum().backward()
+    assert x.grad.tolist() == [(2 - 3j) * (1 + 2j), (4 - 5j) * (3 + 4j), (6 - 7j) * (5 + 6j)]
