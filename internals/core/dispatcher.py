@@ -42,12 +42,13 @@ class KernelFunction:
     `only_records` steps aside where no tensor requires a gradient.
     """
 
-    __slots__ = ("target", "takes_keys", "only_records", "note")
+    __slots__ = ("target", "place", "takes_keys", "only_records", "note")
 
     def __init__(
         self, target: Kernel | str, takes_keys: bool = False, only_records: bool = False, note: str = ""
     ) -> None:
-        self.target, self.takes_keys, self.only_records, self.note = target, takes_keys, only_records, note
+        self.target, self.place = target, target if isinstance(target, str) else ""
+        self.takes_keys, self.only_records, self.note = takes_keys, only_records, note
 
     def function(self) -> Kernel:
         if isinstance(self.target, str):
@@ -58,8 +59,8 @@ class KernelFunction:
 
     @property
     def name(self) -> str:
-        if isinstance(self.target, str):
-            return self.target.rpartition(".")[2].replace(":", ".")
+        if self.place and isinstance(self.target, (str, partial)):  # a partial does not know what it is called
+            return self.place.rpartition(".")[2].replace(":", ".")
         f = getattr(self.target, "func", self.target)
         module = (getattr(f, "__module__", None) or "").rpartition(".")[2]
         return f"{module}.{getattr(f, '__qualname__', repr(f))}"

@@ -176,14 +176,10 @@ def line_of(path: str, name: str) -> int | None:
     file = ROOT / path
     if not path.endswith(".py") or not file.is_file():
         return None
-    body: list[ast.stmt] = ast.parse(file.read_text(encoding="utf-8")).body
-    found = None
+    found: ast.AST | None = ast.parse(file.read_text(encoding="utf-8"))
     for part in name.split("."):
-        found = next((n for n in body if part in _names(n)), None)
-        if found is None:
-            return None
-        body = getattr(found, "body", [])
-    return found.lineno if found else None
+        found = next((n for n in getattr(found, "body", []) if part in _names(n)), None)
+    return getattr(found, "lineno", None)
 
 
 def _names(node: ast.stmt) -> set[str | None]:

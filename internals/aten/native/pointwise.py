@@ -98,8 +98,9 @@ def atan2(self: Any, other: Any, out: Any = None) -> Any:
     return it.run(np.arctan2)
 
 
-# The length of (self, other), without overflow on the way. Raises NotImplementedError unless floating.
-hypot = partial(real, "hypot_cpu", np.hypot, promote="common")
+def hypot(self: Any, other: Any, out: Any = None) -> Any:
+    """The length of (self, other), without overflow on the way. Raises NotImplementedError unless floating."""
+    return real("hypot_cpu", np.hypot, self, other, out=out, promote="common")
 
 
 def heaviside(self: Any, values: Any, out: Any = None) -> Any:
