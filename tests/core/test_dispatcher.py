@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import internals
 import internals as torch
 from internals.aten import tensor_iterator
 from internals.core import dispatch_key as dk
@@ -305,7 +304,7 @@ def test_the_table_and_the_walk_agree_for_every_op() -> None:
 
 def test_a_kernel_that_is_another_with_some_arguments_given_has_a_name() -> None:
     a = ones(2)
-    with internals._dispatch_trace() as steps:
+    with torch._dispatch_trace() as steps:
         a.gt(1)
     assert [s["kernel"] for s in steps if s["kind"] != "fallthrough"] == ["comparison.gt"]
 
