@@ -109,28 +109,39 @@ def takes_out(f: NativeFunction) -> bool:
     module, _, name = next(iter(f.kernels.values())).rpartition(".")
     if f.exact_out or module == "scalar" or module.startswith("_generated"):
         return module == "scalar"
-    kernel = _definitions(module).get(name)
+    kernel = _definition(module, name)
     return kernel is not None and any(a.arg == "out" for a in (*kernel.args.args, *kernel.args.kwonlyargs))
 
 
+def _definition(module: str, name: str) -> ast.FunctionDef | None:
+    """The function that a module of kernels calls so: its own, one imported, or either with some arguments given."""
+    found = _names(module).get(name)
+    if isinstance(found, ast.Call) and isinstance(found.func, ast.Name) and found.func.id == "partial":
+        found = found.args[0]
+    if isinstance(found, ast.Name):
+        return _definition(module, found.id)
+    if isinstance(found, str):
+        return _definition(found, name)
+    return found if isinstance(found, ast.FunctionDef) else None
+
+
 @cache
-def _definitions(module: str) -> dict[str, ast.FunctionDef]:
-    """The functions of a module of kernels, by their names. It is not imported: what it imports is being written."""
+def _names(module: str) -> dict[str, ast.AST | str]:
+    """What a module of kernels defines, or the module that a name comes from.
+
+    It is not imported: what it imports is being written.
+    """
     file = KERNELS / f"{module.replace('.', '/')}.py"
-    found: dict[str, ast.FunctionDef] = {}
-    aliases: list[tuple[str, ast.expr]] = []
+    found: dict[str, ast.AST | str] = {}
     for n in ast.parse(file.read_text(encoding="utf-8")).body if file.exists() else ():
         if isinstance(n, ast.FunctionDef):
             found[n.name] = n
-        elif isinstance(n, ast.ImportFrom) and n.module == "real":  # the checks that kernels of numbers share
-            found |= {a.name: _definitions("real")[a.name] for a in n.names}
         elif isinstance(n, ast.Assign):
-            aliases += [(t.id, n.value) for t in n.targets if isinstance(t, ast.Name)]
-    for name, value in aliases:  # a second name, or a function with some arguments already given
-        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "partial":
-            value = value.args[0]
-        if isinstance(value, ast.Name) and value.id in found:
-            found[name] = found[value.id]
+            found |= {t.id: n.value for t in n.targets if isinstance(t, ast.Name)}
+        elif isinstance(n, ast.ImportFrom) and n.module:
+            folder = ".".join([*module.split(".")[: -n.level], ""]) if n.level else ""
+            origin = folder + n.module.removeprefix("internals.aten.native.")
+            found |= {a.name: origin for a in n.names if a.asname is None}
     return found
 
 

@@ -12,7 +12,7 @@ import internals as torch
 from codegen import derivatives, model
 from codegen.__main__ import TARGET, generate
 from codegen.gen_nodes import write_nodes
-from codegen.gen_ops import write_variants
+from codegen.gen_ops import takes_out, write_variants
 from codegen.saved import is_missing
 from internals.core.dispatcher import dispatcher
 
@@ -113,6 +113,16 @@ def declared(folder: Path, formula: str, text: str = "f(Tensor self) -> Tensor")
     (folder / "ops.yaml").write_text(f"- func: {text}\n  autogen: f_, f.out\n  dispatch: {{CPU: a.f}}")
     (folder / "derivatives.yaml").write_text(f"- name: {text}\n  self: {formula}")
     return model.load(folder / "ops.yaml"), folder / "derivatives.yaml"
+
+
+@pytest.mark.parametrize(
+    ("entry", "takes"),
+    [("gt.Tensor", True), ("special_i0e", True), ("hypot", True), ("max_pool2d", False)],
+)
+def test_a_kernel_is_found_where_it_is_written(entry: str, takes: bool) -> None:
+    """Also one that is another, perhaps of another file, with some arguments given."""
+    (function,) = (f for f in model.load() if str(f.schema).removeprefix("aten::").startswith(f"{entry}("))
+    assert takes_out(function) is takes
 
 
 def test_every_view_has_a_twin_that_copies() -> None:

@@ -4,6 +4,7 @@ them run until one fails.
     make mutants                                               6 faults a layer
     make mutants ARGS="--count 40 --save"                      the long one, shown in docs/mutants.md
     make mutants ARGS="--layer jit/passes --seed 3 --without-torch"
+    make mutants ARGS="--every-case"                           as if sixteen commits were tested
     make mutants ARGS="--again"                                those that survived the last time
 
 The first run also records which test reaches what, as long as `make test` takes; after a change in

@@ -14,7 +14,7 @@ from internals.nn.module import Module
 class _Options(Module):
     """Options become attributes of their names, in the order given; `_shown` are those printed."""
 
-    _shown = list[str]()
+    _shown = list[str]()  # an annotation would show in what is saved of a scripted layer
 
     def __init__(self, **options: Any) -> None:
         super().__init__()
