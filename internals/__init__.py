@@ -11,6 +11,7 @@ from __future__ import annotations
 import warnings as _warnings
 from typing import TYPE_CHECKING, Any
 
+import numpy as _numpy  # first: loaded later, it has Python's collector walk our modules, too: a tenth of the import
 from internals import cpu
 from internals._generated import functions as _functions
 

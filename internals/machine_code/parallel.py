@@ -15,8 +15,10 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from queue import SimpleQueue
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from queue import SimpleQueue
 
 
 def parallel_for(call: Callable[[int, int, Any], Any], n: int, grain: int, args: Any) -> None:
@@ -25,6 +27,8 @@ def parallel_for(call: Callable[[int, int, Any], Any], n: int, grain: int, args:
         if n > 0:
             call(0, n, args)
         return
+    from queue import SimpleQueue  # here and below: a millisecond that few programs' imports need
+
     size = -(-n // min(_threads.number, n // max(grain, 1)))
     others = range(size, n, size)
     done: SimpleQueue[BaseException | None] = SimpleQueue()
@@ -80,14 +84,17 @@ class _Threads:
 
     def forget(self) -> None:
         """No threads yet. So it is at the start, and in a process that was forked off: threads do not come along."""
-        self.work: SimpleQueue[Any] = SimpleQueue()
+        self.work: SimpleQueue[Any] | None = None
         self.made = 0
         self.lock = threading.Lock()
 
     def at_least(self, number: int) -> SimpleQueue[Any]:
         """The queue that work is put in, with at least `number` threads behind it."""
-        if self.made < number:
+        if self.work is None or self.made < number:
+            from queue import SimpleQueue
+
             with self.lock:
+                self.work = self.work or SimpleQueue()
                 while self.made < number:
                     threading.Thread(target=_serve, args=(self.work,), daemon=True, name="internals worker").start()
                     self.made += 1
